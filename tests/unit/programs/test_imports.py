@@ -31,14 +31,14 @@ DISTRIBUTIONS: dict[str, dict[str, Path]] = {
 
 #: The rooms of the trainer, folders and files beside them, from the ground up. A room imports from lower floors alone.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("codec", "errors", "extras", "files", "git_commit", "git_lfs", "host_memory", "lazy", "next_command"),
-    ("metrics_listener", "version", "yaml_file"),
+    ("codec", "errors", "extras", "files", "git_commit", "git_lfs", "host_memory", "job_file_text", "lazy"),
+    ("metrics_listener", "next_command", "version", "yaml_file"),
     ("calling", "config", "finite", "own_script", "profiler", "secret", "status", "traces"),
-    ("console", "data", "hpu", "meeting_store", "registry", "tracking"),
+    ("console", "data", "hpu", "launcher_checks", "launcher_file", "meeting_store", "registry", "tracking"),
     ("internals", "monitoring"),
     ("distributed", "hangs", "membership"),
     ("checkpoint", "interruption"),
-    ("kubernetes", "launch", "models"),
+    ("kubernetes", "launch", "models", "slurm"),
     ("memory", "recipe_cache", "serving", "throughput"),
     ("cost", "metrics", "precision"),
     ("integration",),

@@ -1,7 +1,7 @@
 """One description of a job, carried by each launcher: a field is found in what a launcher writes, or it is refused.
 
-A refusal is a sentence that names the field and the launcher. The launchers are the systemd units of gaudi_train and
-the manifests of `gaudi3-train kubernetes`.
+A refusal is a sentence that names the field and the launcher. The launchers are the systemd units of gaudi_train, the
+manifests of `gaudi3-train kubernetes` and the batch script of `gaudi3-train slurm`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from pathlib import PurePosixPath
 from typing import Any, Literal, get_args, get_origin
@@ -31,7 +31,18 @@ from gaudi3_scale.kubernetes.cluster import NOT_CARRIED, ClusterOptions
 from gaudi3_scale.kubernetes.cluster_file import checked
 from gaudi3_scale.kubernetes.kubernetes_job import make, uses_cards
 from gaudi3_scale.kubernetes.manifests import manifests
+from gaudi3_scale.slurm import options as slurm_options
+from gaudi3_scale.slurm.script import END, batch_script
+from gaudi3_scale.slurm.slurm_job import make as make_slurm
 
+SLURM: dict[str, Any] = {
+    "name": "demo",
+    "nodes": 2,
+    "processes_per_node": 8,
+    "cpu": 64,
+    "time": "24:00:00",
+    "folder": "/srv",
+}
 CLUSTER: dict[str, Any] = {
     "name": "demo",
     "namespace": "training",
@@ -171,6 +182,13 @@ def on_kubernetes(config: Config) -> Any:
     return Config.model_validate(yaml.safe_load(text), context={"elsewhere": True}).model_dump(mode="json")
 
 
+def under_slurm(config: Config) -> Any:
+    """What the batch script's job reads; ConfigError for what is refused."""
+    script = batch_script(make_slurm(config, slurm_options.FILE.checked(SLURM)))
+    text = script.split(f"<<'{END}' || exit 1\n")[1].split(f"\n{END}\n")[0]
+    return Config.model_validate(yaml.safe_load(text), context={"elsewhere": True}).model_dump(mode="json")
+
+
 @pytest.mark.parametrize("key", FIELDS)
 def test_every_field_of_the_job_file_is_carried_or_refused_by_name(key: str) -> None:
     values, config = changed(key)
@@ -180,23 +198,33 @@ def test_every_field_of_the_job_file_is_carried_or_refused_by_name(key: str) -> 
     except ValueError as refused:
         assert not isinstance(refused, ValidationError)
         assert key in str(refused) and "gaudi_train" in str(refused)
-    try:
-        assert at(on_kubernetes(config), key) == wanted
-    except ConfigError as refused:
-        assert key in str(refused) and "the Kubernetes launcher" in str(refused)
+    for carry, launcher in ((on_kubernetes, "the Kubernetes launcher"), (under_slurm, "the Slurm launcher")):
+        try:
+            assert at(carry(config), key) == wanted
+        except ConfigError as refused:
+            assert key in str(refused) and launcher in str(refused)
 
 
 def test_few_fields_are_refused_and_these_are_known() -> None:
     """A launcher that refuses everything would pass above."""
-    refused: dict[str, set[str]] = {"systemd": set(), "kubernetes": set()}
+    refused: dict[str, set[str]] = {"systemd": set(), "kubernetes": set(), "slurm": set()}
     for key in FIELDS:
         values, config = changed(key)
-        for launcher, carry, given in (("systemd", under_systemd, values), ("kubernetes", on_kubernetes, config)):
+        carriers: tuple[tuple[str, Callable[[Any], Any], Any], ...] = (
+            ("systemd", under_systemd, values),
+            ("kubernetes", on_kubernetes, config),
+            ("slurm", under_slurm, config),
+        )
+        for launcher, carry, given in carriers:
             try:
                 carry(given)
             except (ValueError, ConfigError):
                 refused[launcher].add(key)
-    assert refused == {"systemd": {"output_dir"}, "kubernetes": {"cost.on_budget"}}
+    assert refused == {
+        "systemd": {"output_dir"},
+        "kubernetes": {"cost.on_budget"},
+        "slurm": {"cost.on_budget"},
+    }
 
 
 #: Another value of each field of a job, as gaudi_train takes it, with what it needs beside it.
@@ -235,6 +263,12 @@ def test_every_field_of_a_job_is_carried_or_refused_by_name(name: str) -> None:
         assert found or name == "trainer_version", "the version of an installed trainer is part of what a job is called"
     if name == "config":
         return  # each of its fields is above
+    on_pods(name)
+    in_a_script(name)
+
+
+def on_pods(name: str) -> None:
+    """The field in the manifests, or its refusal."""
     value = ON_KUBERNETES.get(name, OF_A_JOB[name][name])
     given = {**CLUSTER, name: list(value) if isinstance(value, tuple) else value}
     if name in NOT_CARRIED:
@@ -251,9 +285,33 @@ def test_every_field_of_a_job_is_carried_or_refused_by_name(name: str) -> None:
         assert texts[0] != texts[1]
 
 
-def test_every_option_of_a_job_is_known_to_kubernetes() -> None:
+def in_a_script(name: str) -> None:
+    """The field in the batch script, or its refusal."""
+    value = ON_KUBERNETES.get(name, OF_A_JOB[name][name])
+    given = {**SLURM, "allow_partial_nodes": True, name: list(value) if isinstance(value, tuple) else value}
+    read = slurm_options.FILE.checked
+    if name in slurm_options.NOT_CARRIED:
+        with pytest.raises(ConfigError) as refused:
+            read(given)
+        assert f"{name} is set, and the Slurm launcher does not carry it" in str(refused.value)
+    else:
+        job = None if OF_A_JOB[name].get("command") else Config()
+        more = {"command": ["train.py"]} if name == "chdir" else {}
+        before, after = (
+            batch_script(make_slurm(config, read(cluster)))
+            for config, cluster in ((Config(), SLURM), (job, {**given, **more}))
+        )
+        assert before != after
+
+
+@pytest.mark.parametrize(
+    ("options", "not_carried"),
+    [(ClusterOptions, NOT_CARRIED), (slurm_options.SlurmOptions, slurm_options.NOT_CARRIED)],
+    ids=["kubernetes", "slurm"],
+)
+def test_every_option_of_a_job_is_known_to_other_launchers(options: type[Section], not_carried: dict[str, str]) -> None:
     known = {each.name for each in fields(JobSpec)} | set(KEYS)
-    assert known <= set(ClusterOptions.model_fields) | set(NOT_CARRIED)
-    assert set(NOT_CARRIED) <= known, "an option that no launcher has"
-    assert not set(NOT_CARRIED) & set(ClusterOptions.model_fields)
+    assert known <= set(options.model_fields) | set(not_carried)
+    assert set(not_carried) <= known, "an option that no launcher has"
+    assert not set(not_carried) & set(options.model_fields)
     assert {each.name for each in fields(JobSpec)} == set(OF_A_JOB)

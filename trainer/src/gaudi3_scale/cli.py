@@ -25,6 +25,7 @@ from gaudi3_scale.planning import plan_command as planning
 from gaudi3_scale.recipe_cache import recipe_command as recipe_cache
 from gaudi3_scale.recipe_cache.recipes_of_job import prepare as prepare_recipes
 from gaudi3_scale.registry import registry_commands as registry
+from gaudi3_scale.slurm import slurm_command
 from gaudi3_scale.tuning import tune_command
 from gaudi3_scale.version import VERSION
 
@@ -353,6 +354,7 @@ app.command("chargeback")(commands.chargeback)
 app.command("migrate")(migrate)
 app.command("plan")(planning.plan)
 app.command("kubernetes")(kubernetes_command.kubernetes)
+app.command("slurm")(slurm_command.slurm)
 app.command("tune")(tune_command.tune)
 app.add_typer(registry.app, name="registry")
 

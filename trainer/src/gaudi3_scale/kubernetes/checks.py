@@ -9,21 +9,15 @@ from pathlib import PurePosixPath
 from gaudi3_scale.config import Config
 from gaudi3_scale.kubernetes.cluster import ClusterOptions, Volume
 from gaudi3_scale.kubernetes.quantities import bytes_of
+from gaudi3_scale.launcher_checks import leaving, open_secrets, read_by, variable, written_by
 
 LAUNCHER = "the Kubernetes launcher"
 RESERVED = ("PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT")
 """How the nodes meet; Kubeflow Trainer's webhook refuses them in a TrainJob."""
-OF_DEVICES = ("HABANA_VISIBLE_DEVICES", "HABANA_VISIBLE_MODULES", "HL_VISIBLE_DEVICES", "HLS_MODULE_ID")
-"""Set by the driver or plugin that gives the cards; a container that has others gets other containers' cards."""
 MEETING_PORT = 29500
 TAKEN = ("/dev", "/proc", "/sys", "/etc/gaudi3")
 WHOLE_SETS = (1, 8)
-LAUNCHER_SECONDS = 5
-"""Seconds of stop_timeout that the launcher keeps for itself, as under systemd."""
 _NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_SECRET = re.compile(r"TOKEN|PASSW|SECRET|CREDENTIAL|(API|ACCESS|PRIVATE|AUTH)_?KEY", re.IGNORECASE)
-_PASSWORD = re.compile(r"://[^/@\s]*:[^/@\s]+@")
 
 
 def problems(config: Config, options: ClusterOptions) -> Iterator[str]:
@@ -35,8 +29,11 @@ def problems(config: Config, options: ClusterOptions) -> Iterator[str]:
     yield from _volumes(options)
     yield from _files(config, options)
     yield from _network(config, options)
-    yield from _leaving(config, options)
-    yield from _open_secrets(config)
+    yield from leaving(config, options.stop_timeout, LAUNCHER)
+    yield from open_secrets(
+        config,
+        "all who read the ConfigMap would see it: put it into a variable, and its Secret into environment_secrets",
+    )
 
 
 def longest_name(nodes: int) -> int:
@@ -87,20 +84,12 @@ def _sizes(options: ClusterOptions) -> Iterator[str]:
 
 
 def _variables(options: ClusterOptions) -> Iterator[str]:
+    secret = "all who read the manifests would see it: put it into a Secret, and name that in environment_secrets"
     for name in options.environment:
-        if not _VARIABLE.fullmatch(name):
-            yield f"environment has {name!r}, but a variable's name has letters, digits and '_', and no digit first."
-        elif name in RESERVED:
+        if name in RESERVED:
             yield f"environment has {name}, which {LAUNCHER} sets: give nodes and processes_per_node."
-        elif name in OF_DEVICES:
-            yield f"environment has {name}, which what gives the pod its cards sets: take it out."
-        elif name == "TORCH_ELASTIC_SHUTDOWN_TIMEOUT":
-            yield f"environment has {name}, which follows from stop_timeout: set that."
-        elif _SECRET.search(name):
-            yield (
-                f"environment has {name}, which looks like a secret, and all who read the manifests would see it: put "
-                "it into a Secret, and name that in environment_secrets."
-            )
+        else:
+            yield from variable(name, "what gives the pod its cards", secret)
 
 
 def _volumes(options: ClusterOptions) -> Iterator[str]:
@@ -116,7 +105,7 @@ def _volumes(options: ClusterOptions) -> Iterator[str]:
 
 def _files(config: Config, options: ClusterOptions) -> Iterator[str]:
     """Files and folders that the job names."""
-    read = _read_by(config)
+    read = read_by(config)
     if options.command:
         read["command"] = str(PurePosixPath(options.chdir or ".", options.command[0]))
     for key, path in read.items():
@@ -127,16 +116,8 @@ def _files(config: Config, options: ClusterOptions) -> Iterator[str]:
                 f"{key} is {path}, and {LAUNCHER} finds it in none of the volumes ({_paths(options)}): add the volume "
                 "that has it, or list its folder in image_folders if the image does."
             )
-    data, target = config.data, config.checkpoint.target
-    written = {
-        "output_dir": str(config.output_dir),
-        "data.directory": _path(data.directory),
-        "checkpoint.target": None if target is None or target.startswith("s3://") else target,
-        "interruption.file": _path(config.interruption.file),
-    }
-    for key, place in written.items():
-        if place is not None:
-            yield from _written(key, place, options)
+    for key, place in written_by(config).items():
+        yield from _written(key, place, options)
     key_file = read.get("checkpoint.signing_key_file", "")
     volume = _volume_of(key_file, options)
     if volume is not None and volume.secret is not None and (options.run_as_user or options.fs_group):
@@ -144,23 +125,6 @@ def _files(config: Config, options: ClusterOptions) -> Iterator[str]:
             f"checkpoint.signing_key_file is {key_file} in a Secret, which no other user than root can read without "
             "opening it to a group, and the trainer refuses such a key: put it on a claim with mode 0600."
         )
-
-
-def _read_by(config: Config) -> dict[str, str]:
-    """The files and folders that the job reads, by their keys; other values name shapes, data sets or nothing."""
-    data, metrics = config.data, config.metrics
-    found: dict[str, object] = {
-        "model.name": config.model.name if "/" in config.model.name else None,
-        "data.source": data.source,
-        **{f"data.mixture.{number}.source": each.source for number, each in enumerate(data.mixture)},
-        "data.tokenizer": data.tokenizer if data.tokenizer != "bytes" else None,
-        "checkpoint.signing_key_file": config.checkpoint.signing_key_file,
-        "metrics.certificate": metrics.certificate,
-        "metrics.key": metrics.key,
-        "metrics.client_authority": metrics.client_authority,
-    }
-    texts = {key: str(value) for key, value in found.items() if value}
-    return {key: text for key, text in texts.items() if text != "stdlib" and not text.startswith("hf:")}
 
 
 def _written(key: str, path: str, options: ClusterOptions) -> Iterator[str]:
@@ -204,44 +168,6 @@ def _network(config: Config, options: ClusterOptions) -> Iterator[str]:
             "Metrics over TLS take metrics.certificate in the job file and pod_monitor.tls_config together: give both "
             "or none."
         )
-
-
-def _leaving(config: Config, options: ClusterOptions) -> Iterator[str]:
-    seconds = options.stop_timeout - LAUNCHER_SECONDS
-    if config.interruption.grace > seconds:
-        yield (
-            f"interruption.grace is {config.interruption.grace:g} s, and stop_timeout leaves the processes "
-            f"{seconds} s: raise stop_timeout, or leave grace out."
-        )
-    if config.cost.on_budget == "stop":
-        yield (
-            f"cost.on_budget is stop, which ends the job with exit code 75, and {LAUNCHER} has such a job start again "
-            "and again: set it to alert."
-        )
-
-
-def _open_secrets(config: Config) -> Iterator[str]:
-    for key, value in _texts(config.model_dump(mode="json"), ""):
-        if _PASSWORD.search(value):
-            yield (
-                f"{key} has a password in its address, and all who read the ConfigMap would see it: put it into a "
-                "variable, and its Secret into environment_secrets."
-            )
-
-
-def _texts(value: object, key: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, dict):
-        for name, each in value.items():
-            yield from _texts(each, f"{key}.{name}" if key else str(name))
-    elif isinstance(value, list):
-        for number, each in enumerate(value):
-            yield from _texts(each, f"{key}.{number}")
-    elif isinstance(value, str):
-        yield key, value
-
-
-def _path(value: object) -> str | None:
-    return None if value is None else str(value)
 
 
 def _is_below(path: str, folder: str) -> bool:

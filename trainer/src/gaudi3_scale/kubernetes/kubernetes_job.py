@@ -7,9 +7,9 @@ from typing import Any
 
 from gaudi3_scale.config import Config
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.job_file_text import as_text
 from gaudi3_scale.kubernetes.checks import problems
 from gaudi3_scale.kubernetes.cluster import ClusterOptions
-from gaudi3_scale.kubernetes.manifest_text import as_text
 
 ANYWHERE = "0.0.0.0"
 LARGEST = 1_000_000

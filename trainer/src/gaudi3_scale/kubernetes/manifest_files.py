@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.files import write_atomically
-from gaudi3_scale.kubernetes.manifest_text import as_text
+from gaudi3_scale.job_file_text import as_text
 from gaudi3_scale.kubernetes.manifests import KubernetesObject
 
 HEAD = "# Written by gaudi3-train kubernetes, which overwrites it.\n"

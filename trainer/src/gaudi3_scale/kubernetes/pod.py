@@ -7,9 +7,10 @@ from typing import Any
 
 from gaudi3_scale.interruption.exit_code import EXIT_CODE
 from gaudi3_scale.interruption.patience import SHUTDOWN_TIMEOUT
-from gaudi3_scale.kubernetes.checks import LAUNCHER_SECONDS, MEETING_PORT
+from gaudi3_scale.kubernetes.checks import MEETING_PORT
 from gaudi3_scale.kubernetes.cluster import Volume
 from gaudi3_scale.kubernetes.kubernetes_job import GIVEN, KubernetesJob
+from gaudi3_scale.launcher_checks import LAUNCHER_SECONDS
 from gaudi3_scale.own_script import DIRECTORY
 
 NODE = "node"
