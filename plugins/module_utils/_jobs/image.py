@@ -16,6 +16,8 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from .._host.reach import Answer, Unreachable, follow
+from .._release.matrix import PYTORCH_IMAGE
+from .._release.node import image_release
 from .._release.support_matrix import TRAINER_TORCH, torch_version
 from .._release.versions import Release
 from .container import check_image, reference
@@ -28,7 +30,6 @@ _MANIFESTS = (
     "application/vnd.docker.distribution.manifest.list.v2+json",
     "application/vnd.docker.distribution.manifest.v2+json",
 )
-_NAMED = re.compile(r"(\d+\.\d+\.\d+)-(\d+)")
 
 #: Asks for an address with headers: status, headers with names in small letters, and what is sent.
 AskWith = Callable[[str, Mapping[str, str]], Answer]
@@ -69,8 +70,8 @@ def image_name(release: str, system: str, registry: str) -> str:
             f"The image of release {parsed} has PyTorch {version}, and the trainer needs {TRAINER_TORCH} or newer: "
             "take a newer release."
         )
-    name = f"{registry.rstrip('/')}/gaudi-docker/{parsed.version}/{system}/habanalabs/pytorch-installer-{version}"
-    return f"{name}:{parsed}"
+    name = PYTORCH_IMAGE.format(version=parsed.version, system=system, torch=version, release=parsed)
+    return f"{registry.rstrip('/')}/{name}"
 
 
 def _numbers(version: str) -> list[int]:
@@ -83,10 +84,7 @@ def release_problem(image: str, release: str) -> str:
         check_image(image)
     except ValueError as error:
         return str(error)
-    tag = image.partition("@")[0].rpartition("/")[2].partition(":")[2]
-    folder = re.search(r"/gaudi-docker/(\d+\.\d+\.\d+)/", image)
-    named = _NAMED.fullmatch(tag)
-    of = named.group() if named else folder.group(1) if folder else ""
+    of = image_release(image)
     if not of or of in (release, release.partition("-")[0]):
         return ""
     return (

