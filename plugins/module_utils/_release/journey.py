@@ -88,7 +88,7 @@ def journey(
 ) -> Journey:
     """The shortest way to a goal, or without one to versions that go together; ``Refusal`` where there is none."""
     table = matrix or Matrix()
-    wanted = _goal(goal)
+    wanted = check_goal(goal)
     start = station_of(node, table)
     if not start.system and (wanted.get("system") or not start.release):
         raise Refusal("The node's system is not known: give it as system=..., for example system='Ubuntu 24.04'.")
@@ -113,7 +113,8 @@ def journey(
     return Journey(tuple(steps), end.release, end.system, tuple(_cautions(world, end)))
 
 
-def _goal(given: Mapping[str, str]) -> dict[str, str]:
+def check_goal(given: Mapping[str, str]) -> dict[str, str]:
+    """A goal with a system by the matrix's name; ``Refusal`` for what is none."""
     odd = sorted(set(given) - set(GOALS))
     if odd:
         raise Refusal(f"{printable(odd[0], 60)!r} is nothing to go to: give NAME=VALUE with one of {', '.join(GOALS)}.")
