@@ -24,6 +24,10 @@ GOALS = ("release", "system", "torch", "vllm", "preboot")
 KEEP = ("image", "plugin", "vllm", "driver", "packages")
 
 
+class Unreachable(Refusal):
+    """The goal is a good one, and nothing leads there."""
+
+
 @dataclass(frozen=True)
 class Step:
     """One thing to do."""
@@ -86,7 +90,7 @@ def journey(
     keep: Sequence[str] = (),
     confirmed: bool = False,
 ) -> Journey:
-    """The shortest way to a goal, or without one to versions that go together; ``Refusal`` where there is none."""
+    """The shortest way to a goal, or without one to versions that go together; ``Unreachable`` where there is none."""
     table = matrix or Matrix()
     wanted = check_goal(goal)
     start = station_of(node, table)
@@ -98,7 +102,7 @@ def journey(
         way = route(world, start, target)
     except NoWay as error:
         there = _said(wanted) or "versions that go together"
-        raise Refusal(f"No way leads from {_where(start)} to {there}: {error}.") from None
+        raise Unreachable(f"No way leads from {_where(start)} to {there}: {error}.") from None
     end = way[-1].to if way else start
     steps, at = [], start
     for move in way:
@@ -139,7 +143,7 @@ def _releases(node: Node, wanted: Mapping[str, str], table: Matrix, keep: Sequen
         return ()
     found = need(wishes, table)  # refuses what nothing knows
     if not found.candidates:
-        raise Refusal(f"No release does all of {_said(wishes)}: {' '.join(found.instead)}")
+        raise Unreachable(f"No release does all of {_said(wishes)}: {' '.join(found.instead)}")
     return tuple(doing(table, wishes))
 
 
