@@ -18,11 +18,11 @@ from typer.testing import CliRunner
 from gaudi3_scale.cli import app
 from gaudi3_scale.config import load
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.job_file_text import as_text
 from gaudi3_scale.kubernetes import manifest_files
 from gaudi3_scale.kubernetes.checks import longest_name
 from gaudi3_scale.kubernetes.cluster import ASKED, NOT_CARRIED, ClusterOptions
 from gaudi3_scale.kubernetes.cluster_file import read_options, template
-from gaudi3_scale.job_file_text import as_text
 from gaudi3_scale.kubernetes.manifests import manifests
 
 FORMS = dict(every_form())
