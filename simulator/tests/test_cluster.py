@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 from pathlib import Path
 from typing import cast
@@ -72,6 +73,16 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster.os, "geteuid", lambda: 0)
     with pytest.raises(SimulatorError, match=r"^Simulated nodes need podman mmdebstrap: apt-get install"):
         cluster.preflight()
+
+
+def test_a_podman_that_does_not_end_is_named_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = tmp_path / "bin/podman"
+    slow.parent.mkdir()
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{slow.parent}:{os.environ['PATH']}")
+    with pytest.raises(SimulatorError, match=r"^'podman rm --force' did not end in 0\.1 s: run the command again when"):
+        Podman().run("rm", "--force", "one", timeout=0.1)
 
 
 def test_what_podman_notes_of_an_earlier_boot_is_forgotten(tmp_path: Path) -> None:

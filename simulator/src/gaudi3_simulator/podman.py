@@ -105,14 +105,16 @@ class Podman:
 
     def run(self, *arguments: str, check: bool = True, timeout: float = 600) -> subprocess.CompletedProcess[str]:
         """Run ``podman ARGUMENTS`` and return its result."""
-        result = subprocess.run(
-            ["podman", *arguments],
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+        command = ["podman", *arguments]
+        try:
+            result = subprocess.run(
+                command, env=self.environment, capture_output=True, text=True, timeout=timeout, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise SimulatorError(
+                f"'podman {' '.join(arguments[:2])}' did not end in {timeout:g} s: run the command again when the "
+                "machine has less to do."
+            ) from None
         if check and result.returncode:
             last = (result.stderr.strip().splitlines() or ["no message"])[-1]
             raise SimulatorError(f"'podman {' '.join(arguments[:2])}' failed: {last}")
