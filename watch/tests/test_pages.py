@@ -206,6 +206,7 @@ class TestWithAPassword:
             "Basic /////w==",
             "Basic cm9vdDpjb3JyZWN0IGhvcnNlIGJhdHRlcnk=",
             "Basic d2F0Y2g6",
+            "Basic \xe9",
         ],
     )
     def test_a_wrong_one_is_refused(self, serve: Callable[..., str], given: str) -> None:
