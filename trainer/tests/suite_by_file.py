@@ -31,8 +31,9 @@ PINNED = ("trainer", "controller", "dev", "extras")
 SHARED = ("checkov", "docs", "mlflow", "standin", "tools")
 """Of .cache: what has nothing to do with the versions."""
 FIRST = (
-    *("test_launch.py", "test_fit.py", "test_checkpoint.py", "test_checkpoint_job.py", "test_checkpoint_sharded.py"),
-    *("test_verify_resume.py", "test_interruption.py", "test_precision.py", "test_models.py", "test_data.py"),
+    *("test_launch.py", "test_launch_meetings.py", "test_fit.py", "test_checkpoint.py", "test_checkpoint_job.py"),
+    *("test_checkpoint_sharded.py", "test_verify_resume.py", "test_interruption.py", "test_precision.py"),
+    *("test_models.py", "test_data.py"),
 )
 """What most depends on torch, in case that the time ends."""
 LIMIT = 3600

@@ -42,7 +42,10 @@ PYTHONS = ("3.11", "3.12", "3.13")
 KINDS = ("facts", "SIGUSR1", "SIGTERM")
 SAVING = LITERAL + 3.0
 """Seconds that the worker's last checkpoint takes: more than torchrun would wait by itself."""
-TESTS = ("test_launch.py", "test_interruption.py", "test_checkpoint.py", "test_verify_resume.py")
+TESTS = (
+    *("test_launch.py", "test_launch_meetings.py", "test_interruption.py", "test_checkpoint.py"),
+    "test_verify_resume.py",
+)
 PROOF = Proof(
     "torch-matrix",
     {
