@@ -249,7 +249,7 @@ class Bench:
             max_steps=config.train.max_steps,
             world_size=topology.world_size,
             device=self.device.type,
-            tokens_per_sample=config.model.sequence_length,
+            tokens_per_sample=config.tokens_per_sample,
             samples_per_step=config.train.micro_batch_size * topology.world_size,
         )
         status = StatusFile(self.folder / "status.json")

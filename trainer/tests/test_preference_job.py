@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import Job, assert_same
+from conftest import SIMULATOR, SMALL, Job, assert_same
 from preferences import write
+from zygote import Client
 
 from gaudi3_scale.config import load
 from gaudi3_scale.models.preference import FIGURES
@@ -106,6 +107,21 @@ def test_adapters_are_learnt_by_two_processes_through_a_kill(pairs: Path, tmp_pa
     alone.run(*SETTINGS, *ONE, *LORA)
     for mine, other in zip(lines(alone), lines(whole), strict=True):
         assert mine == pytest.approx(other, rel=1e-3, abs=1e-4)
+
+
+@pytest.mark.skipif(not SIMULATOR.is_dir(), reason="the simulated hpu is not built: `make hpu` builds it")
+def test_a_device_that_lowers_products_does_not_lower_the_loss(cards: Client, pairs: Path, tmp_path: Path) -> None:
+    pytest.importorskip("peft")
+    given = (*SMALL, *SETTINGS, *ONE, *LORA, "device=hpu", "train.max_steps=4", "train.evaluate_every=0")
+    settings = ["fit", *given, f"data.source={pairs}", f"output_dir={tmp_path / 'job' / 'node0'}"]
+    job = Job(tmp_path / "job", pairs)
+    done = cards.start("worker", settings, {}, tmp_path / "log")
+    output = done.communicate(timeout=120)[0]
+    assert done.returncode == 0, output
+    assert "simulated hpu, precision bf16-mixed" in output
+    first, *_, last = lines(job)
+    assert first["loss"] == pytest.approx(0.693147, abs=1e-6)  # in bfloat16 it would be 0.691
+    assert last["rewards/margins"] == pytest.approx(last["rewards/chosen"] - last["rewards/rejected"], rel=1e-5)
 
 
 def test_a_job_that_learnt_texts_does_not_go_on_with_preferences(pairs: Path, tmp_path: Path) -> None:

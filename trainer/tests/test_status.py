@@ -193,6 +193,13 @@ def test_no_gauge_has_a_value_that_was_not_measured() -> None:
     assert {name: values for name, values in found.items() if values} == {n: [v] for n, v in KNOWN_AT_START.items()}
     job.loss, job.baseline_loss, job.gradient_norm = 0.0, 3.25, 0.75
     metrics.logged(job, 0.003)
+    assert gauges(metrics.registry)["gaudi_training_preference_reward"] == []
+    job.figures = {"rewards/chosen": 0.25, "rewards/rejected": -0.5, "rewards/accuracies": 0.75}
+    metrics.logged(job, 0.003)
+    page = generate_latest(metrics.registry).decode()
+    assert 'gaudi_training_preference_reward{answer="chosen"} 0.25\n' in page
+    assert 'gaudi_training_preference_reward{answer="rejected"} -0.5\n' in page
+    assert "gaudi_training_preference_accuracy_ratio 0.75\n" in page
     metrics.evaluated(2.75)
     metrics.uploaded(7, 0)
     metrics.checkpointed(0.5)

@@ -53,6 +53,10 @@ TRAINING = (
     Family("gaudi_training_loss", "gauge", "Training loss over the last logged steps."),
     Family("gaudi_training_validation_loss", "gauge", "Loss on held-out data of the last evaluation."),
     Family("gaudi_training_baseline_loss", "gauge", "Entropy of the token frequencies of held-out data."),
+    Family("gaudi_training_preference_reward", "gauge",
+        "Mean reward of an answer over the last logged steps.", ("answer",)),
+    Family("gaudi_training_preference_accuracy_ratio", "gauge",
+        "Share of pairs whose chosen answer has the larger reward over the last logged steps, 0 to 1."),
     Family("gaudi_training_gradient_norm", "gauge", "Norm of all gradients of the last logged step, before clipping."),
     Family("gaudi_training_skipped_steps_total", "counter",
         "Optimizer steps left out because their loss or gradients were not finite, since the process started."),
@@ -250,6 +254,11 @@ class TrainingMetrics:
         for name, value in {**read, "learning_rate": learning_rate}.items():
             if value is not None:
                 self._metrics[name].set(value)
+        for answer in ("chosen", "rejected"):
+            if (reward := progress.figures.get(f"rewards/{answer}")) is not None:
+                self._metrics["preference_reward"].labels(answer).set(reward)
+        if (accuracy := progress.figures.get("rewards/accuracies")) is not None:
+            self._metrics["preference_accuracy_ratio"].set(accuracy)
 
     def evaluated(self, loss: float) -> None:
         """The loss on held-out data was read."""

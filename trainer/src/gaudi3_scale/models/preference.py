@@ -51,10 +51,15 @@ class PreferenceLoss:
             table: (N, 2), log-probabilities of the reference by number of the pair; None = 0 for all, where the model
                 has no adapters.
         """
-        counted = (pairs[:, 1] != IGNORED).any(1)  # a row that only fills a batch has no answer
-        count = counted.sum().clamp(min=1)
         own = self.log_probabilities(model, pairs)
+        # After the pass with gradients: autocast keeps casts of weights, and one made without has no history.
         reference = self._reference(model, pairs, table)
+        with torch.autocast(pairs.device.type, enabled=False):  # an HPU's would lower the products to bfloat16
+            return self._loss(own, reference, (pairs[:, 1] != IGNORED).any(1))
+
+    def _loss(self, own: Tensor, reference: Tensor, counted: Tensor) -> tuple[Tensor, Tensor]:
+        """Of pairs with an answer; what only fills a batch has none."""
+        count = counted.sum().clamp(min=1)
         rewards = self.beta * (own - reference)
         margins = rewards[:, 0] - rewards[:, 1]
         each = -nn.functional.logsigmoid(margins)
