@@ -151,7 +151,7 @@ def test_a_job_asks_while_it_prepares_whether_to_give_up(
     monkeypatch.setattr(meanwhile, "FIRST_SECONDS", 0.01)
     monkeypatch.setattr(meanwhile, "POLL_SECONDS", 0.01)
     released = threading.Event()
-    monkeypatch.setattr(job_data, "collect_all", lambda *a: (released.wait(30), collect_all(*a))[1])
+    monkeypatch.setattr(job_data, "collect_all", lambda *a, **k: (released.wait(30), collect_all(*a, **k))[1])
     asked: list[int] = []
 
     def give_up() -> None:

@@ -74,7 +74,7 @@ class Progress:
     learning_rate: float | None = None
     """That the newest step was made with."""
     figures: dict[str, float] = field(default_factory=dict)
-    """What is told of an objective beside its loss, over the same steps as `mean_loss`: of pairs, under trl's names."""
+    """What an objective reports beside its loss, over the same steps as `mean_loss`: of pairs, under trl's names."""
     gradient_norm: float | None = None
     skipped_steps: int = 0
     validation_loss: float | None = None

@@ -23,7 +23,7 @@ from gaudi3_scale.throughput.ledger import EVALUATION, accounted
 
 
 def evaluate(run: Run, module: LanguageModule, samples: Samples, between: Callable[[], None]) -> None:
-    """Note the loss on held-out samples, and of pairs what is told beside it; `between` as for `validate`."""
+    """Note the loss on held-out samples, and of pairs what is reported beside it; `between` as for `validate`."""
     config, measure = run.plan.config, None
     if module.preference is not None:
         measure = partial(_of_pairs, module.preference, table=module.reference)
