@@ -64,6 +64,7 @@ PATHS = {
 }  # fmt: skip
 #: What a field needs beside it, and values of fields that need a certain form.
 BESIDE: dict[str, dict[str, Any]] = {
+    "preference": {"data.content": "preference"},
     "ddp": {"train.strategy": "optimized_ddp"},
     **{f"train.{name}": {"train.strategy": "habana_fsdp"} for name in ("replicas", "reshard_after_forward")},
     "train.reduce_each_micro_batch": {"train.strategy": "habana_fsdp"},
