@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import drivers, exporters, fabric, firewall, job, job_progress, logs, pytorch, serving, shipped, tuning
+from . import drivers, exporters, fabric, firewall, job, job_progress, logs, pytorch, serving, shipped, slurm, tuning
 from .model import Values
 
 #: Lookup ``gaudi3.scale.plan`` returns these, and a host's plan has them without a template.
@@ -30,6 +30,8 @@ DECISIONS: Mapping[str, Callable[[Values], Any]] = {
     "serving": serving.decide,
     "serving_names": serving.names,
     "serving_files": serving.certificate_files,
+    "slurm_files": slurm.files,
+    "slurm_remark": slurm.remark,
     "synapseai": drivers.decide,
     "trainer": job.decide,
     "trainer_again": job_progress.again,

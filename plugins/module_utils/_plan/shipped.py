@@ -32,6 +32,14 @@ def requirements(values: Values) -> list[str]:
     return list(dict.fromkeys(lines))  # two extras may bring the same
 
 
+@cache
+def health_sources() -> tuple[str, ...]:
+    """What the examination of nodes imports of the collection, as role node_health lists it."""
+    text = content_of("roles/node_health/vars/main.yml")
+    listed = text.partition("_node_health_sources:\n")[2].partition("\n_")[0]
+    return tuple(line.strip().removeprefix("- ") for line in listed.splitlines() if line.strip())
+
+
 def health_program(values: Values) -> list[dict[str, Any]]:
     """The examination of nodes and its engine, which is the one of this collection's modules.
 

@@ -20,7 +20,8 @@ TAGS = (
     "node_exporter_configure", "node_exporter_install", "node_exporter_preflight", "node_health",
     "node_health_install", "node_health_preflight", "preflight", "prometheus", "prometheus_targets",
     "prometheus_verify", "pytorch", "pytorch_install", "pytorch_preflight", "serving", "serving_install",
-    "serving_preflight", "synapseai", "synapseai_configure", "synapseai_install",
+    "serving_preflight", "slurm", "slurm_install", "slurm_preflight",
+    "synapseai", "synapseai_configure", "synapseai_install",
     "synapseai_load", "synapseai_preflight", "train", "trainer", "trainer_install",
     "trainer_job", "trainer_preflight", "tuning", "verify", "watch",
 )  # fmt: skip

@@ -1,0 +1,46 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""What role slurm writes on a node: the programs that Slurm calls, with their options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._jobs.rules import number
+from .._slurm import conf
+from . import shipped
+from .given import truth
+from .model import Values
+
+DROP_IN = "/etc/systemd/system/slurmd.service.d/gaudi3-scale.conf"
+#: What the program imports of the collection besides what the examination of nodes does; a test follows the imports.
+SOURCES = ("_cards/module_sets.py", "_slurm/__init__.py", "_slurm/cards.py", "_slurm/conf.py", "_slurm/draining.py")
+
+
+def files(values: Values) -> list[dict[str, Any]]:
+    """All files, as module gaudi_service takes them; none of them restarts slurmd."""
+    cards, gres = number(values("slurm_expected_cards")), str(values("slurm_gres_conf"))
+    program = f"/usr/bin/python3 -s {conf.FOLDER}/gaudi_slurm.py"
+    examine = f"--examine examine --hl-smi {values('slurm_hl_smi')}" if truth(values, "slurm_examine") else ""
+    partial = "--allow-partial" if truth(values, "slurm_allow_partial_nodes") else ""
+    options = " ".join(each for each in (f"--cards {cards} --gres-conf {gres}", partial, examine) if each)
+    found = {
+        "gaudi_slurm.py": (shipped.content_of("roles/slurm/files/gaudi_slurm.py"), "0644"),
+        "engine/__init__.py": ("", "0644"),
+        **{
+            f"engine/{name}": (shipped.content_of(f"plugins/module_utils/{name}"), "0644")
+            for name in sorted({*shipped.health_sources(), *SOURCES})
+        },
+        **{name: (text, "0755") for name, text in conf.programs(options=options).items()},
+    }
+    drop_in = f"{conf.HEADER}[Service]\nExecStartPre={program} gres --cards {cards} --gres-conf {gres}\n"
+    drop_in += "# Until the driver shows all cards.\nRestart=on-failure\nRestartSec=15\n"
+    written = [(f"{conf.FOLDER}/{name}", text, mode) for name, (text, mode) in found.items()]
+    written.append((DROP_IN, drop_in, "0644"))
+    return [{"path": path, "content": text, "mode": mode, "restart": False} for path, text, mode in written]
+
+
+def remark(values: Values) -> str:
+    """What is to be said of the node's release of Slurm; empty for one that was run."""
+    asked = values("_slurm_version")
+    return conf.version_problem(str(asked.get("stdout", "")) if isinstance(asked, dict) else "")

@@ -1,0 +1,483 @@
+"""A real Slurm 22.05 with two nodes of eight cards, and the programs of role slurm; `make proof-slurm`."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.suite.proof import Proof
+
+from .cluster import MODULES, ROOT, SlurmCluster, unpack, write_executable
+from .machines import lacks, wait_for
+
+CASES = [
+    "random allocations",
+    "supported sets",
+    "the job of sbatch and of the unit",
+    "requeue",
+    "cancel",
+    "time limit",
+    "node death",
+    "drain while running",
+    "controller restart",
+    "fence",
+    "hung check",
+    "failing and lying check",
+    "broken programs",
+    "failing prolog of a site",
+    "card held after the job",
+]
+PROOF = Proof("slurm", {"case": CASES}, sample=set(CASES) - {"time limit"})
+COLUMNS = ["what was seen"]
+TEXT = """
+Slurm 22.05.8 of Debian 12: a controller and two nodes with eight cards each, as namespaces of one machine, with munge,
+device files of their own and real cgroups that keep jobs off them. The index of a card is not its module id on one of
+the nodes. The programs are those of role slurm, and jobs those of `gaudi3-train slurm`, on processors.
+"""
+WHY = lacks()
+PARTIAL = "--allow-partial"
+pytestmark = pytest.mark.skipif(bool(WHY), reason=WHY or "it can run")
+
+
+@pytest.fixture(scope="module")
+def slurm() -> Iterator[SlurmCluster]:
+    unpack()
+    folder = Path(tempfile.mkdtemp(prefix="gaudi3-slurm-"))  # pytest's own is closed to other users
+    cluster = SlurmCluster(folder, PARTIAL)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def idle(slurm: SlurmCluster) -> Iterator[None]:
+    """Each case begins with nodes that are idle, and ends its jobs."""
+    yield
+    slurm.set_options(PARTIAL)
+    slurm.admin("scancel", "--user=root", check=False)
+    slurm.admin("scancel", "--user=user", check=False)
+    wait_for("no jobs", lambda: not slurm.admin("squeue", "-h"), 60)
+    for name, state in slurm.states().items():
+        if "DRAIN" in state or "DOWN" in state:
+            slurm.admin("scontrol", "update", f"NodeName={name}", "State=RESUME")
+    wait_for("idle nodes", lambda: set(slurm.states().values()) == {"IDLE"}, 60)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def table() -> Iterator[None]:
+    yield
+    PROOF.write_table("Jobs and nodes of a real Slurm", TEXT, COLUMNS)
+
+
+def held(case: str, seen: str) -> None:
+    PROOF.note(case, {COLUMNS[0]: seen})
+
+
+TAKES_CARDS = r"""
+here=$(hostname)
+for card in 0 1 2 3 4 5 6 7; do
+  if ! (: <"/dev/accel/accel$card") 2>&1 | grep -q "not permitted"; then mine="$mine $card"; fi
+done
+for card in $mine; do mkdir "held-$here-$card" || echo "$here $card is shared" >>shared; done
+echo "$SLURM_JOB_ID $here $HABANA_VISIBLE_MODULES $HABANA_VISIBLE_DEVICES $mine" >>seen
+sleep "$1"
+for card in $mine; do rmdir "held-$here-$card"; done
+"""
+
+
+@PROOF.sampled("random allocations")
+def test_jobs_share_no_card_and_see_their_own_modules(slurm: SlurmCluster) -> None:
+    PROOF.skip_if_held("random allocations")
+    draw, count = random.Random(PROOF.seed), 200 if PROOF.is_running else 24
+    script = slurm.shared / "takes.sh"
+    script.write_text(f"#!/bin/bash\n{TAKES_CARDS}")
+    sizes = {}
+    for _ in range(count):
+        size = draw.randint(1, 8)
+        number = slurm.run(
+            "sbatch", "--parsable", "-N1", "-o", "/dev/null", f"--gres=gpu:gaudi3:{size}", str(script),
+            f"{draw.uniform(0, 1):.2f}",
+        )  # fmt: skip
+        sizes[int(number)] = size
+    wait_for("all jobs", lambda: not slurm.admin("squeue", "-h"), 20 + 3 * count)
+    assert not (slurm.shared / "shared").exists(), (slurm.shared / "shared").read_text()
+    lines = [line.split() for line in (slurm.shared / "seen").read_text().splitlines()]
+    assert sorted(int(line[0]) for line in lines) == sorted(sizes)
+    for number, node, modules, indices, *files in lines:
+        found = dict(zip(map(int, modules.split(",")), map(int, indices.split(",")), strict=True))
+        assert sorted(found.values()) == sorted(map(int, files)), "it sees the files of its own cards"
+        assert found.items() <= MODULES[node].items()
+        assert len(found) == sizes[int(number)]
+    nodes = {line[1] for line in lines}
+    assert nodes == set(MODULES)
+    held("random allocations", f"{count} jobs of 1 to 8 cards: none shared a card, each saw its own modules and files")
+
+
+@PROOF.sampled("supported sets")
+def test_a_job_runs_on_a_set_that_is_supported_or_waits_for_one(slurm: SlurmCluster) -> None:
+    PROOF.skip_if_held("supported sets")
+    slurm.set_options("")
+    options = ["-N1", "-w", "n1", "-o", "out-%j"]
+    says = 'echo "$HABANA_VISIBLE_MODULES"; sleep 60'
+    one = slurm.submit(*options, "--gres=gpu:1", script=says)
+    slurm.wait_for_state(one, "RUNNING")
+    pair = slurm.submit(*options, "--gres=gpu:2", script=says)
+    wait_for("the pair was sent back", lambda: slurm.job(pair).get("Restarts") == "1", 30)
+    job = slurm.wait_for_state(pair, "PENDING")
+    assert job["Comment"] == "gaudi3.scale: modules 1, 2 are no set that the vendor supports; it waits for another"
+    three = slurm.submit(*options, "--gres=gpu:3", script=says)
+    job = slurm.wait_for_state(three, "CANCELLED")
+    assert job["Comment"] == "gaudi3.scale: 3 cards are not supported together: ask for 1, 2, 4 or 8"
+    slurm.admin("scancel", str(one))
+    slurm.wait_for_state(one, "CANCELLED")
+    slurm.admin("scontrol", "update", f"JobId={pair}", "StartTime=now")
+    output = slurm.shared / f"out-{pair}"
+    wait_for("the pair runs", lambda: output.exists() and output.read_text().startswith("0,1"), 60)
+    assert slurm.job(pair)["JobState"] == "RUNNING"
+    four = slurm.submit(*options, "--gres=gpu:4", script=says)
+    wait_for("the four were sent back", lambda: slurm.job(four).get("Restarts") == "1", 30)
+    assert not [each for each in slurm.states().values() if "DRAIN" in each], "no node is drained for it"
+    held(
+        "supported sets", "modules 1 and 2 sent a job of two back, which then ran on 0 and 1; three cards were refused"
+    )
+
+
+SMALL: dict[str, Any] = {
+    "device": "cpu",
+    "model": {
+        "layers": 1, "hidden_size": 32, "heads": 2, "kv_heads": 1, "intermediate_size": 64, "sequence_length": 32,
+    },
+    "train": {"max_steps": 40, "threads": 1, "log_every": 1, "micro_batch_size": 2, "warmup_steps": 4},
+    "checkpoint": {"every": 10},
+    "data": {"validation_samples": 4},
+    "metrics": {"enabled": False},
+}  # fmt: skip
+VENV = ROOT / ".venv"
+PATHS = os.pathsep.join(
+    str(ROOT / name / "src") for name in ("trainer", "benchmark-tool", "doctor", "migration", "watch")
+)
+
+
+def script_of(slurm: SlurmCluster, name: str, job: dict[str, Any], **cluster: Any) -> Path:
+    """The script that `gaudi3-train slurm` writes."""
+    folder = slurm.shared / name
+    folder.mkdir()
+    (folder / "job.yml").write_text(json.dumps(job))
+    values = {
+        "nodes": 1, "processes_per_node": 1, "cpu": 1, "time": "30", "stop_timeout": 120, "gres": "none",
+        "folder": "/srv", "venv": str(VENV), "threads": 1, "environment": {"PYTHONPATH": PATHS},
+        "options": ["--nodelist=n1"], **cluster,
+    }  # fmt: skip
+    (folder / "cluster.yml").write_text(json.dumps(values))
+    done = subprocess.run(
+        [VENV / "bin/python", "-m", "gaudi3_scale", "slurm", "job.yml", "--cluster", "cluster.yml", "--name", name,
+         "--to", "."], cwd=folder, env={**os.environ, "PYTHONPATH": PATHS}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return folder / f"{name}.sbatch"
+
+
+def losses(folder: Path) -> dict[int, str]:
+    """The loss of each step, as it was written; the last one of a step that was taken again."""
+    found = {}
+    for line in (folder / "metrics.jsonl").read_text().splitlines():
+        row = json.loads(line, parse_float=str)
+        if "loss" in row:
+            found[row["step"]] = row["loss"]
+    return found
+
+
+def start(slurm: SlurmCluster, script: Path) -> int:
+    """Submit as root, who may read this checkout."""
+    shown = (
+        slurm.machines["control"].run("sh", "-c", f"cd /srv/{script.stem} && sbatch --parsable {script.name}").stdout
+    )
+    return int(shown)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[int, str]:
+    """The losses of the same job by the command of a unit."""
+    folder = tmp_path_factory.mktemp("unit")
+    (folder / "job.yml").write_text(json.dumps({**SMALL, "output_dir": str(folder)}))
+    words = ["-m", "gaudi3_scale.launch", "--nnodes=1", "--nproc-per-node=1", "--standalone", "--no-python"]
+    fit = [f"{VENV}/bin/gaudi3-train", "fit", "--config", f"{folder}/job.yml"]
+    environment = {**os.environ, "PYTHONPATH": PATHS, "OMP_NUM_THREADS": "1"}
+    subprocess.run([f"{VENV}/bin/python", *words, *fit], env=environment, check=True, capture_output=True, timeout=300)
+    return losses(folder)
+
+
+@PROOF.sampled("the job of sbatch and of the unit")
+def test_a_job_that_is_requeued_has_the_losses_of_the_unit(slurm: SlurmCluster, undisturbed: dict[int, str]) -> None:
+    PROOF.skip_if_held("the job of sbatch and of the unit")
+    number = start(slurm, script_of(slurm, "whole", SMALL))
+    slurm.wait_for_state(number, "COMPLETED", seconds=240)
+    assert losses(slurm.shared / "whole") == undisturbed and len(undisturbed) == 40
+    held("the job of sbatch and of the unit", "40 losses, equal to the last digit")
+
+
+LONG: dict[str, Any] = {
+    **SMALL,
+    "train": {**SMALL["train"], "max_steps": 100_000, "log_every": 50},
+    "checkpoint": {"every": 500},
+}
+
+
+def checkpoints(folder: Path) -> list[int]:
+    """The steps with a committed checkpoint."""
+    return sorted(int(path.name.removeprefix("step-")) for path in folder.glob("checkpoints/step-*"))
+
+
+def status(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "status.json").read_text())
+    return found
+
+
+def until_trained(slurm: SlurmCluster, name: str, number: int) -> None:
+    def begun() -> bool:
+        state = slurm.job(number).get("JobState")
+        assert state in ("PENDING", "CONFIGURING", "RUNNING"), (state, output(slurm, name, number))
+        return bool(checkpoints(slurm.shared / name))
+
+    wait_for(f"{name} has a checkpoint", begun, 240)
+
+
+def output(slurm: SlurmCluster, name: str, number: int) -> str:
+    path = slurm.shared / name / f"{name}-{number}.out"
+    return path.read_text() if path.exists() else ""
+
+
+@PROOF.sampled("requeue")
+def test_a_requeued_job_saves_and_goes_on_where_it_was(slurm: SlurmCluster) -> None:
+    PROOF.skip_if_held("requeue")
+    number = start(slurm, script_of(slurm, "again", LONG))
+    until_trained(slurm, "again", number)
+    slurm.admin("scontrol", "requeue", str(number))
+    slurm.wait_for_state(number, "PENDING")
+    found = status(slurm.shared / "again")
+    assert found["state"] == "interrupted", found
+    saved = checkpoints(slurm.shared / "again")[-1]
+    assert saved % 500, "saved when it was told to stop, and not in turn"
+    slurm.admin("scontrol", "update", f"JobId={number}", "StartTime=now")
+    resumed = f"step {saved}"
+    wait_for("it resumes", lambda: resumed in output(slurm, "again", number).rpartition("interrupted; started")[2], 240)
+    assert slurm.job(number)["Restarts"] == "1"
+    held("requeue", "a checkpoint at SIGTERM, state interrupted, resumed from that step with the same job number")
+
+
+@PROOF.sampled("cancel")
+def test_a_cancelled_job_saves_and_does_not_come_back(slurm: SlurmCluster) -> None:
+    PROOF.skip_if_held("cancel")
+    number = start(slurm, script_of(slurm, "off", LONG))
+    until_trained(slurm, "off", number)
+    slurm.admin("scancel", str(number))
+    wait_for("the job is gone", lambda: not slurm.admin("squeue", "-h"), 60)
+    assert slurm.job(number)["JobState"] == "CANCELLED"
+    assert status(slurm.shared / "off")["state"] == "interrupted"
+    assert checkpoints(slurm.shared / "off")[-1] % 500
+    time.sleep(3)
+    assert (slurm.job(number)["JobState"], slurm.job(number)["Restarts"]) == ("CANCELLED", "0")
+    held("cancel", "a checkpoint at SIGTERM; the job stayed cancelled although its launcher ended with 75")
+
+
+@PROOF.sampled("time limit")
+def test_a_job_saves_before_its_limit_and_goes_back_into_the_queue(slurm: SlurmCluster) -> None:
+    PROOF.skip_if_held("time limit")
+    number = start(slurm, script_of(slurm, "limit", LONG, time="2", stop_timeout=20))
+    until_trained(slurm, "limit", number)
+    wait_for("it goes back", lambda: slurm.job(number).get("Restarts") == "1", 150)
+    assert slurm.job(number)["JobState"] in ("PENDING", "COMPLETING")
+    found = status(slurm.shared / "limit")
+    assert (found["state"], checkpoints(slurm.shared / "limit")[-1] % 500 > 0) == ("interrupted", True)
+    assert "SIGUSR1 was sent" in output(slurm, "limit", number)
+    held("time limit", "SIGUSR1, a checkpoint, exit code 75, and the script's requeue, before the limit of two minutes")
+
+
+@PROOF.sampled("node death")
+def test_a_job_whose_node_dies_runs_on_another(slurm: SlurmCluster) -> None:
+    PROOF.skip_if_held("node death")
+    number = slurm.submit("-N1", "--gres=gpu:8", "--requeue", "-o", "/dev/null", script="srun sleep 300")
+    node = slurm.wait_for_state(number, "RUNNING")["NodeList"]
+    (other,) = set(MODULES) - {node}
+    slurm.machines[node].stop()
+    wait_for("the node is down", lambda: "DOWN" in slurm.states()[node], 60)
+    wait_for("the job was requeued", lambda: slurm.job(number).get("Restarts") == "1", 60)
+    slurm.admin("scontrol", "update", f"JobId={number}", "StartTime=now")
+    wait_for("it runs elsewhere", lambda: slurm.job(number).get("NodeList") == other, 60)
+    slurm.boot(node)
+    wait_for("the node is back", lambda: slurm.states()[node] == "IDLE", 60)
+    held("node death", "DOWN after SlurmdTimeout, the job requeued onto the other node, the node back by itself")
+
+
+@PROOF.sampled("drain while running")
+def test_a_drained_node_ends_its_job_and_takes_no_other(slurm: SlurmCluster) -> None:
+    PROOF.skip_if_held("drain while running")
+    number = slurm.submit("-N1", "-w", "n1", "--gres=gpu:4", "-o", "/dev/null", script="srun sleep 4")
+    slurm.wait_for_state(number, "RUNNING")
+    slurm.admin("scontrol", "update", "NodeName=n1", "State=DRAIN", "Reason=a person")
+    other = slurm.submit("-N1", "-w", "n1", "--gres=gpu:1", "-o", "/dev/null", script="srun true")
+    assert slurm.wait_for_state(number, "COMPLETED", "FAILED", "CANCELLED")["JobState"] == "COMPLETED"
+    assert slurm.job(other)["JobState"] == "PENDING"
+    assert health(slurm, "n1") == ("DRAIN", "a person"), "what a person drained is the person's"
+    held("drain while running", "the job ran to its end, another one waited, and the health check left the drain alone")
+
+
+@PROOF.sampled("controller restart")
+def test_jobs_outlive_a_restart_of_the_controller(slurm: SlurmCluster) -> None:
+    PROOF.skip_if_held("controller restart")
+    number = slurm.submit(
+        "-N1", "--gres=gpu:3", "-o", "out-%j", script='srun sh -c "sleep 6; echo $HABANA_VISIBLE_MODULES"'
+    )
+    slurm.wait_for_state(number, "RUNNING")
+    slurm.machines["control"].end("slurmctld")
+    slurm.start_controller()
+    wait_for("the controller answers", lambda: slurm.states(), 60)
+    other = slurm.submit("-N1", "--gres=gpu:8", "-o", "out-%j", script="srun true")
+    slurm.wait_for_state(other, "COMPLETED")
+    slurm.wait_for_state(number, "COMPLETED")
+    assert (slurm.shared / f"out-{number}").read_text().splitlines()[-1] == "0,1,2"
+    held("controller restart", "a running job kept its cards and ended well, and new ones were started")
+
+
+def health(slurm: SlurmCluster, node: str, more: str = "") -> tuple[str, str]:
+    """State and reason of a node after its health check ran, as slurmd calls it."""
+    slurm.set_options(f"{PARTIAL} {more}")
+    slurm.machines[node].run(str(slurm.programs / "health"), environment={"SLURMD_NODENAME": node})
+    state = slurm.states()[node]
+    return ("DRAIN" if "DRAIN" in state else "IDLE", slurm.reason(node))
+
+
+@pytest.fixture
+def fence(slurm: SlurmCluster) -> Iterator[Path]:
+    """The fence of n1; the node sees the same folder."""
+    folder = slurm.folder / "fence"
+    folder.mkdir()
+    yield folder / "fence.json"
+    for path in folder.iterdir():
+        path.unlink()
+    folder.rmdir()
+
+
+@PROOF.sampled("fence")
+def test_a_fenced_node_is_drained_with_its_verdict_and_comes_back(slurm: SlurmCluster, fence: Path) -> None:
+    PROOF.skip_if_held("fence")
+    option = f"--fence {fence.parent}"
+    why = "accel3: uncorrectable ECC errors"
+    fence.write_text(json.dumps({"reason": why, "step": "reset", "by": "healing"}))
+    assert health(slurm, "n1", option) == ("DRAIN", f"gaudi3.scale: {why}")
+    fence.unlink()
+    assert health(slurm, "n1", option)[0] == "IDLE"
+    fence.write_text(json.dumps({"reason": why}))
+    number = slurm.submit("-N1", "-w", "n1", "--gres=gpu:8", "-o", "out-%j", script="echo ran")
+    wait_for("the prolog sent the job back", lambda: slurm.job(number).get("Restarts") == "1", 30)
+    assert not (slurm.shared / f"out-{number}").exists()
+    assert ("DRAIN" in slurm.states()["n1"], slurm.reason("n1")) == (True, f"gaudi3.scale: {why}")
+    held("fence", "drained with the reason by the health check and by the prolog, which sent the job back; idle again")
+
+
+def check(slurm: SlurmCluster, name: str, body: str) -> str:
+    path = slurm.programs / name
+    write_executable(path, f"#!/bin/sh\n{body}\n")
+    return f"--examine {path}"
+
+
+@PROOF.sampled("hung check")
+def test_a_hung_check_drains_nothing_and_blocks_no_job(slurm: SlurmCluster) -> None:
+    PROOF.skip_if_held("hung check")
+    hung = check(slurm, "hung", "trap '' TERM; sleep 300 & wait; sleep 300")
+    slurm.set_options(f"{PARTIAL} {hung} --patience 3")
+    first = subprocess.Popen(slurm.machines["n1"].inside(str(slurm.programs / "health")))
+    began = time.monotonic()
+    number = slurm.submit("-N1", "-w", "n1", "--gres=gpu:8", "-o", "/dev/null", script="srun true")
+    slurm.wait_for_state(number, "COMPLETED")
+    assert first.wait(30) == 0 and time.monotonic() - began < 30
+    assert slurm.machines["n1"].run("pgrep", "-f", "programs/hung", check=False).stdout == "", "it was ended"
+    assert set(slurm.states().values()) == {"IDLE"}
+    held("hung check", "ended after its time with all that it had started; the node kept its state, and a job ran")
+
+
+@PROOF.sampled("failing and lying check")
+def test_a_check_that_fails_or_lies_decides_nothing(slurm: SlurmCluster) -> None:
+    PROOF.skip_if_held("failing and lying check")
+    for name, body in {
+        "fails": "exit 3",
+        "silent": "true",
+        "binary": "head -c 5000 /dev/urandom",
+        "endless": "yes '{\"drains\": true'",
+        "odd": """echo '{"drains": "yes", "verdicts": []}'""",
+        "empty": """echo '{"drains": true, "verdicts": []}'""",
+        "deep": "python3 -c \"print('[' * 100000)\"",
+    }.items():
+        assert health(slurm, "n1", f"{check(slurm, name, body)} --patience 2") == ("IDLE", ""), name
+    report = {"drains": True, "verdicts": [{"drains": True, "message": 'accel1 \x1b[31m\nState=x "q"'}]}
+    (slurm.programs / "report.json").write_text(json.dumps(report))
+    bad = check(slurm, "drains", f"cat {slurm.programs}/report.json")
+    assert health(slurm, "n1", bad) == ("DRAIN", "gaudi3.scale: accel1 \\x1b[31m\\nState=x 'q'")
+    assert health(slurm, "n2", bad) == ("IDLE", ""), "of two nodes one stays, as the check may be wrong"
+    assert health(slurm, "n1", check(slurm, "later", "exit 1"))[0] == "DRAIN", "what cannot be read gives nothing back"
+    assert health(slurm, "n1", check(slurm, "sound", """echo '{"drains": false}'"""))[0] == "IDLE"
+    held(
+        "failing and lying check", "seven kinds of answers decided nothing; a check that condemns all nodes drained one"
+    )
+
+
+@PROOF.sampled("broken programs")
+def test_broken_programs_of_ours_hold_up_no_job(slurm: SlurmCluster) -> None:
+    PROOF.skip_if_held("broken programs")
+    program = slurm.programs / "gaudi_slurm.py"
+    before = program.read_text()
+    try:
+        program.write_text("raise SystemExit(1)\n")
+        number = slurm.submit("-N1", "-w", "n1", "--gres=gpu:8", "-o", "/dev/null", script="srun true")
+        slurm.wait_for_state(number, "COMPLETED")
+        assert slurm.states()["n1"] in ("IDLE", "IDLE+COMPLETING")
+    finally:
+        program.write_text(before)
+    held("broken programs", "a program that ends with 1: the job ran, and no node was drained")
+
+
+@PROOF.sampled("failing prolog of a site")
+def test_a_prolog_that_fails_drains_the_node_and_holds_the_job(slurm: SlurmCluster) -> None:
+    """What Slurm does with a site's own, and why ours never fails."""
+    PROOF.skip_if_held("failing prolog of a site")
+    write_executable(slurm.programs / "prolog", "#!/bin/sh\nexit 1\n")
+    number = slurm.submit("-N1", "-w", "n1", "--gres=gpu:8", "-o", "/dev/null", script="srun true")
+    wait_for("the node is drained", lambda: "DRAIN" in slurm.states()["n1"], 30)
+    assert slurm.reason("n1") == "Prolog error"
+    assert "held" in slurm.job(number)["Reason"]
+    slurm.set_options(PARTIAL)
+    assert health(slurm, "n1") == ("DRAIN", "Prolog error"), "not ours to give back"
+    held("failing prolog of a site", "drained by Slurm with its own reason, the job held; our check left it alone")
+
+
+@PROOF.sampled("card held after the job")
+def test_what_still_holds_a_card_after_its_job_is_ended(slurm: SlurmCluster) -> None:
+    PROOF.skip_if_held("card held after the job")
+    machine = slurm.machines["n2"]
+    # No driver is here: what a process has open is shown by a link with the name of the card's file.
+    machine.run("rm", "/dev/accel/accel1")
+    machine.run("mknod", "-m", "666", "/dev/accel/accel1", "c", "1", "3")
+    try:
+        machine.serve("holder", "sh", "-c", "exec sleep 300 </dev/accel/accel1")
+        wait_for("the holder", lambda: machine.run("pgrep", "-f", "sleep 300", check=False).stdout, 10)
+        machine.run(str(slurm.programs / "epilog"), environment={"SLURM_JOB_GPUS": "2-3", "SLURMD_NODENAME": "n2"})
+        assert machine.run("pgrep", "-f", "sleep 300", check=False).stdout, "a card of another job"
+        machine.run(str(slurm.programs / "epilog"), environment={"SLURM_JOB_GPUS": "0-1", "SLURMD_NODENAME": "n2"})
+        assert not machine.run("pgrep", "-f", "sleep 300", check=False).stdout
+    finally:
+        machine.run("rm", "/dev/accel/accel1")
+        machine.run("mknod", "-m", "666", "/dev/accel/accel1", "c", "261", "1")
+    held("card held after the job", "a process that held a card of the job was ended, one with another job's card not")

@@ -1,0 +1,68 @@
+"""What Slurm's files say of Gaudi nodes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.module_utils._slurm import conf
+
+CLUSTER = conf.Cluster("gaudi", "head", "10.0.0.1", stop_timeout=300)
+NODES = [
+    conf.ComputeNode("gaudi-1", "10.0.0.11", 160, 1_000_000),
+    conf.ComputeNode("gaudi-2", "10.0.0.12", 96, 500_000),
+]
+
+
+def test_nodes_have_their_cards_and_jobs_time_to_save() -> None:
+    lines = conf.slurm_conf(CLUSTER, NODES).splitlines()
+    assert "NodeName=gaudi-1 NodeAddr=10.0.0.11 CPUs=160 RealMemory=1000000 Gres=gpu:gaudi3:8" in lines
+    assert "SlurmctldHost=head(10.0.0.1)" in lines
+    assert {"KillWait=300", "GresTypes=gpu", "DefMemPerCPU=5208", "PrologFlags=Alloc"} <= set(lines)
+    assert all(re.fullmatch(r"#.*|[A-Za-z]+=\S+( [A-Za-z]+=\S+)*", line) for line in lines)
+
+
+@pytest.mark.parametrize("name", ["a b", "a\nSlurmUser=root", "", "-a", "a=b"])
+def test_a_name_that_would_write_another_line_is_refused(name: str) -> None:
+    with pytest.raises(Refusal, match="cannot be a name in slurm"):
+        conf.slurm_conf(CLUSTER, [conf.ComputeNode(name, "10.0.0.1", 1, 1)])
+
+
+def test_no_nodes_are_refused() -> None:
+    with pytest.raises(Refusal, match="Slurm has no nodes: put hosts into the group gaudi"):
+        conf.slurm_conf(CLUSTER, [])
+
+
+def test_cards_are_listed_by_module_and_both_files_of_a_card_go_together() -> None:
+    text = conf.gres_conf({1: 0, 0: 3})
+    assert text.splitlines()[1:] == [
+        "Name=gpu Type=gaudi3 MultipleFiles=/dev/accel/accel3,/dev/accel/accel_controlD3 Flags=no_gpu_env",
+        "Name=gpu Type=gaudi3 MultipleFiles=/dev/accel/accel0,/dev/accel/accel_controlD0 Flags=no_gpu_env",
+    ]
+
+
+def test_a_program_is_bounded_and_ends_well() -> None:
+    found = conf.programs(options="--cards 8")
+    assert set(found) == {"prolog", "task-prolog", "epilog", "health"}
+    for name, text in found.items():
+        seconds = re.search(r"^timeout -k 5 (\d+) /usr/bin/python3 -s \S+/gaudi_slurm\.py (\S+) --cards 8$", text, re.M)
+        assert seconds is not None and seconds[2] == name and int(seconds[1]) < 60
+        assert text.startswith("#!/bin/sh\n") and text.endswith("\nexit 0\n")
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ("slurm-wlm 22.05.8", ""),
+        ("slurm 24.11.5", "Slurm 24.11 is known here from its documents alone, and 22.05 was run"),
+        ("slurm 26.05.5", "Slurm 26.05 is known here from its documents alone"),
+        ("slurm-wlm 20.11.7", "Slurm is 20.11, and 22.05 is the oldest that was run"),
+        ("slurm 27.11.0", "Slurm 27.11 is not known here"),
+        ("slurmd: command not found", "slurmd does not say which release it is"),
+    ],
+)
+def test_a_release_that_was_not_run_is_said_to_be_so(said: str, problem: str) -> None:
+    found = conf.version_problem(said)
+    assert found.startswith(problem) and bool(found) == bool(problem) and found.count(".\n") == 0
