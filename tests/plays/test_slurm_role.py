@@ -46,7 +46,7 @@ def test_the_programs_and_the_drop_in_are_written_once_and_slurmd_is_left_as_it_
     assert (again.returncode, again.changed()) == (0, set()), again.messages()
 
     # The program brings all that it imports, and runs with the node's own Python.
-    program = [host.interpreter, "-s", host.path(f"{FOLDER}/gaudi_slurm.py")]
+    program = [str(host.interpreter), "-s", str(host.path(f"{FOLDER}/gaudi_slurm.py"))]
     gres = host.path("/etc/slurm/gres.conf")
     gres.parent.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(

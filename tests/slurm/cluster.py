@@ -148,11 +148,11 @@ class SlurmCluster:
         found = re.search(r"Reason=(.*?)(?: \[[^\]]*\])?\s*$", self.admin("scontrol", "show", "node", name), re.M)
         return found[1] if found else ""
 
-    def wait_until(self, holds: object, what: str, seconds: float = 60) -> object:
+    def wait_until(self, holds: object, what: str, seconds: float = 240) -> object:
         """Wait until a function returns something true."""
         return wait_for(what, holds, seconds)
 
-    def wait_for_state(self, number: int, *states: str, seconds: float = 60) -> dict[str, str]:
+    def wait_for_state(self, number: int, *states: str, seconds: float = 240) -> dict[str, str]:
         """The job once it is in one of these states."""
         wait_for(f"job {number} {states}", lambda: self.job(number).get("JobState") in states, seconds)
         return self.job(number)
@@ -192,7 +192,7 @@ class SlurmCluster:
         nodes = [conf.ComputeNode(name, ADDRESSES[name], 16, 1000) for name in MODULES]
         text = conf.slurm_conf(cluster, nodes)
         # This machine has fewer processors than a node, and a test does not wait for five minutes for a lost one.
-        more = "SlurmdParameters=config_overrides\nSlurmdTimeout=8\nSlurmctldTimeout=8\nMessageTimeout=5\n"
+        more = "SlurmdParameters=config_overrides\nSlurmdTimeout=30\nSlurmctldTimeout=30\nMessageTimeout=30\n"
         (etc / "slurm/slurm.conf").write_text(text.replace("task/cgroup,task/affinity", "task/cgroup") + more)
         (etc / "slurm/gres.conf").write_text("")
         (etc / "slurm/cgroup.conf").write_text(conf.cgroup_conf(1) + "CgroupMountpoint=/sys/fs/cgroup\n")

@@ -202,7 +202,7 @@ def plug(first: Machine, other: Machine) -> None:
     other.run("ip", "link", "set", "eth0", "up")
 
 
-def wait_for(what: str, holds: object, seconds: float = 60) -> object:
+def wait_for(what: str, holds: object, seconds: float = 240) -> object:
     """Wait until a function returns something true, and return it."""
     assert callable(holds)
     deadline = time.monotonic() + seconds

@@ -58,7 +58,7 @@ class NodeState:
         return self.is_drained and self.reason.startswith(OURS)
 
 
-def verdict(report: Any) -> str | None:
+def reason_of(report: Any) -> str | None:
     """Why an examination would have the node drained; empty for a sound one, None where it says nothing readable."""
     if not isinstance(report, Mapping) or not isinstance(report.get("drains"), bool):
         return None

@@ -137,14 +137,14 @@ def health(asked: argparse.Namespace) -> int:
         except BlockingIOError:
             return 0
         found = fence.read(asked.fence)
-        verdict = draining.verdict(found_by(asked)) if found is None and asked.examine else "" if not found else None
+        why = draining.reason_of(found_by(asked)) if found is None and asked.examine else "" if not found else None
         state = draining.NodeState.of(slurm("scontrol", "show", "node", node))
         if not state.states:
             return 0
         reasons = slurm("sinfo", "-h", "-N", "-o", "%N %E").splitlines()
         ours = {line.split(" ")[0] for line in reasons if f" {draining.OURS}" in line}
         all_nodes = {line.split(" ")[0] for line in reasons}
-        step = draining.step(state, found, verdict, len(ours - {node}), len(all_nodes))
+        step = draining.step(state, found, why, len(ours - {node}), len(all_nodes))
         if step.action == draining.DRAIN:
             drain(node, step.reason)
         elif step.action == draining.RESUME:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._slurm import draining
-from ansible_collections.gaudi3.scale.plugins.module_utils._slurm.draining import NodeState, Step, step, verdict
+from ansible_collections.gaudi3.scale.plugins.module_utils._slurm.draining import NodeState, Step, reason_of, step
 
 SHOWN = """NodeName=n1 Arch=x86_64 CoresPerSocket=1
    State=IDLE+DRAIN ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A
@@ -71,4 +71,4 @@ def test_a_reason_is_one_line_of_bounded_length() -> None:
     ],
 )
 def test_only_a_report_that_can_be_read_decides(report: Any, expected: str | None) -> None:
-    assert verdict(report) == expected
+    assert reason_of(report) == expected
