@@ -2,9 +2,7 @@
 # Slurm 22.05 (Debian 12): ConstrainDevices keeps a job off the device files of a gres named gpu, and of no gres of a
 # name that Slurm has no plugin for.
 #
-# Both have File= in gres.conf, both are counted and given out alike, and a job of one card may open two files of the
-# other name's. Nothing is logged. Called by the name that its file has in the package, slurmd-wlm, the daemon also drops
-# Gres= of slurm.conf without a word: it takes itself for no daemon.
+# Both have File= in gres.conf, both are counted and given out alike, and a job with one hpu may open the files of both.
 #
 # It needs root, cgroups of version 1 and Debian 12. Slurm is unpacked and laid over /usr in a namespace, not installed.
 set -euo pipefail
@@ -16,6 +14,7 @@ apt-get -qq download "slurmctld=$version" "slurmd=$version" "slurm-client=$versi
   munge libmunge2 libhwloc15 2>/dev/null
 mkdir -p root etc state spool
 for each in *.deb; do dpkg -x "$each" root; done
+# As the alternatives of the packages name them.
 for each in slurmd slurmctld slurmstepd; do ln -s "$each-wlm" "root/usr/sbin/$each"; done
 for each in devices freezer cpuset memory; do mkdir "/sys/fs/cgroup/$each/$group"; done
 for each in cpus mems; do cat "/sys/fs/cgroup/cpuset/cpuset.$each" > "/sys/fs/cgroup/cpuset/$group/cpuset.$each"; done
@@ -72,7 +71,7 @@ for _ in $(seq 100); do sinfo -h -o %T 2>/dev/null | grep -q idle && break; slee
 echo "$(slurmd -V): $(sinfo -h -o %G)"
 for name in gpu hpu; do
   # No driver has these numbers: what may be opened is no device, what may not is not permitted.
-  srun -Q --gres=$name:1 sh -c "for each in /run/dev/${name%pu}*; do (: < \$each) 2>&1; done" |
+  srun -Q --gres=$name:1 sh -c "for each in /run/dev/${name%pu}*; do (: < \$each) 2>&1; done; true" |
     sed -n "s|.*/run/dev/\(..\): \(.*\)|--gres=$name:1 \1: \2|p"
 done
 SH
