@@ -138,6 +138,8 @@ def test_a_job_runs_on_a_set_that_is_supported_or_waits_for_one(slurm: SlurmClus
     wait_for("the pair was sent back", lambda: slurm.job(pair).get("Restarts") == "1", 240)
     job = slurm.wait_for_state(pair, "PENDING")
     assert job["Comment"] == "gaudi3.scale: modules 1, 2 are no set that the vendor supports; it waits for another"
+    ended = slurm.machines["control"].run("srun", "-N1", "-w", "n1", "--gres=gpu:2", "true", check=False)
+    assert ended.returncode != 0, "a job of srun's own cannot wait in the queue"
     three = slurm.submit(*options, "--gres=gpu:3", script=says)
     job = slurm.wait_for_state(three, "CANCELLED")
     assert job["Comment"] == "gaudi3.scale: 3 cards are not supported together: ask for 1, 2, 4 or 8"

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from engine._cards.accel import users
-from engine._files import write_file
+from engine._files import make_folder, write_file
 from engine._health import fence
 from engine._health.collect import Sources
 from engine._health.examine import Patience, examine
@@ -130,8 +130,8 @@ def epilog(asked: argparse.Namespace) -> int:
 def health(asked: argparse.Namespace) -> int:
     """Drain the node or give it back. Slurm starts the next check while one still runs: that one is left alone."""
     node = os.environ.get("SLURMD_NODENAME") or os.uname().nodename.partition(".")[0]
-    Path(fence.RUNTIME).mkdir(mode=0o755, parents=True, exist_ok=True)
-    with Path(fence.RUNTIME, "slurm-health.lock").open("w") as lock:
+    make_folder(fence.RUNTIME)
+    with os.fdopen(os.open(f"{fence.RUNTIME}/slurm-health.lock", os.O_RDWR | os.O_CREAT, 0o600), "r+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -184,7 +184,8 @@ def send_away(job: str, why: str, again: bool) -> None:
     """Put a job back into the queue, or end it, and say why where `scontrol show job` shows it."""
     log(f"job {job}: {why}")
     slurm("scontrol", "update", f"JobId={job}", f"Comment={draining.OURS}{why}"[:300])
-    slurm(*(["scontrol", "requeue", job] if again else ["scancel", job]))
+    if not again or run(["scontrol", "requeue", job], ANSWER) is None:  # one of srun's own cannot wait
+        slurm("scancel", job)
 
 
 def drain(node: str, reason: str) -> None:
