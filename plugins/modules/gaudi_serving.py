@@ -19,13 +19,19 @@ description:
   - Its options are those of the role C(serving), without their beginning.
 options:
   state:
-    description: With V(checked) nothing is changed. With V(absent) all is drained, ended and removed.
+    description:
+      - With V(checked) nothing that is served is changed; a model of the registry is fetched.
+      - With V(absent) all is drained, ended and removed.
     type: str
     choices: [checked, serving, absent]
     default: serving
   model: {description: "Folder of the model.", type: str, default: ""}
   engine: {description: "The engine.", type: str, choices: [vllm-cpu, vllm-gaudi], default: vllm-gaudi}
-  served_name: {description: "Name of the model for those who ask.", type: str, default: model}
+  served_name:
+    description: Name of the model for those who ask; empty for the one that it is served by already.
+    type: str
+    default: ""
+  first_name: {description: "Its name where nothing is served yet.", type: str, default: model}
   ports: {description: "Ports of the replicas, on the loopback address.", type: list, elements: int, default: []}
   release: {description: "The vendor's release on this host.", type: str, default: ""}
   vllm_version: {description: "Version of vLLM; empty for the newest of the release.", type: str, default: ""}
@@ -42,6 +48,12 @@ options:
   enforce_eager: {description: "Whether nothing is compiled.", type: bool, default: false}
   arguments: {description: "Further arguments of C(vllm serve).", type: list, elements: str, default: []}
   environment: {description: "Further variables.", type: dict, default: {}}
+  recipe_cache_mb:
+    description: What the compiled graphs of a replica on cards may take, in MB; 0 keeps none.
+    type: int
+    default: 8192
+  recipe_cache_archive: {description: "Archive that these begin with.", type: str, default: ""}
+  recipe_cache_key_file: {description: "Key that it was signed with.", type: str, default: ""}
   copy: {description: "Whether a release has a copy of the model.", type: bool, default: true}
   keep: {description: "How many releases are kept.", type: int, default: 3}
   accept_untried: {description: "Whether what nobody has seen served is tried.", type: bool, default: false}
@@ -70,6 +82,7 @@ options:
     type: path
     default: /opt/gaudi3-scale/venv/bin/gaudi3-train
   registry_environment: {description: "Variables for that command.", type: dict, default: {}}
+  seen: {description: "What this module returned to an earlier task of the run.", type: dict, default: {}}
   remove_models: {description: "With O(state=absent), whether releases go too.", type: bool, default: false}
   root: {description: "Folder of the releases.", type: path, default: /var/lib/gaudi3-serving}
   folder: {description: "Folder of the settings.", type: path, default: /etc/gaudi3-scale/serving}
@@ -104,6 +117,8 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+asked: {description: "The O(model) that was asked for.", returned: "not O(state=absent)", type: str}
+model: {description: "Which it is, with the version of the registry.", returned: "not O(state=absent)", type: str}
 release: {description: "The release that was asked for.", returned: "O(state=serving)", type: str}
 current: {description: "The release that is served.", returned: "O(state=serving)", type: str}
 previous: {description: "The one before, if any.", returned: "O(state=serving)", type: str}

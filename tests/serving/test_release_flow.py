@@ -5,6 +5,7 @@ The units really run, by a stand-in for systemctl and one for vLLM.
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -14,7 +15,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._serving import folder, releases
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.module_utils._serving import folder, releases, request
+from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import serving
 
 from .module_node import ModuleNode, make_model
 from .node import free_ports
@@ -140,3 +143,116 @@ def test_room_is_asked_for_before_a_copy_is_begun(tmp_path: Path) -> None:
     said = releases.room_problem(root, model, 2**30)
     assert said.startswith(f"{root} has 1.0 GiB free, and a copy of {tmp_path}/model takes 0.0 with 1.0 to spare")
     assert "set serving_copy to false" in said
+
+
+def test_a_dry_run_predicts_what_the_run_does(node: ModuleNode) -> None:
+    """What is written, started, moved and removed; the name of a release has the time in it."""
+
+    def shown(answer: dict[str, Any]) -> Any:
+        assert not answer.get("failed"), answer["msg"]
+        return re.sub(r"\d{8}T\d{6}", "TIME", str([answer[each] for each in ("changed", "done", "removed", "diff")]))
+
+    def both(**options: Any) -> str:
+        files, calls = node.files(), len(node.calls())
+        predicted = shown(node.run(check=True, **options))
+        assert node.files() == files and not [each for each in node.calls()[calls:] if not each.startswith("show")]
+        assert predicted == shown(node.run(**options))
+        return predicted
+
+    assert "'restart gaudi3-serving-2.service'" in both(keep=2)
+    assert both(keep=2).startswith("[False, [], [], []]")
+    # Of a unit alone: its replicas start again.
+    assert "'restart gaudi3-serving-1.service'" in both(keep=2, head="# of the site\n")
+    for length in (512, 256):
+        make_model(node.model, length=length)
+        both(keep=2, head="# of the site\n")
+    assert len(list((node.root / "releases").iterdir())) == 2
+    assert "'after': 'current: TIME" in both(keep=2, head="# of the site\n", rollback=True, model="")
+
+
+def test_a_new_version_keeps_its_name_and_a_canary_has_to(node: ModuleNode, tmp_path: Path) -> None:
+    assert node.run(served_name="", first_name="llm")["said"].startswith("llm is served by 2 replicas")
+    other = str(make_model(tmp_path / "llm-2", length=512))
+    refused = node.run(model=other, served_name="llm-2", canary=True)
+    assert refused["msg"].startswith(
+        "serving_name is llm-2, and what is served is called llm: give the canary the same"
+    )
+    assert node.run(model=other, served_name="", first_name="llm-2")["said"].startswith("llm is served by")
+    back = node.run(model="", served_name="", first_name="model", rollback=True)
+    assert back["said"].startswith("llm is served by 2 replicas with ")
+
+
+def test_a_version_goes_back_to_its_own_ports_alone(node: ModuleNode) -> None:
+    first = node.run()
+    make_model(node.model, length=512)
+    second = node.run(ports=[*node.options["ports"], free_ports(1)[0]])
+    assert not second.get("failed"), second
+    for state in ("checked", "serving"):
+        refused = node.run(state=state, rollback=True, ports=[*node.options["ports"], free_ports(1)[0]])
+        assert refused["msg"].startswith(f"{first['current']} was made for 2 replicas at the ports ")
+    make_model(node.model, length=256)
+    refused = node.run(canary=True, ports=free_ports(3))
+    assert refused["msg"].startswith(f"{second['current']} was made for 3 replicas at the ports ")
+    assert node.client.complete("a", 1).whole
+    assert node.run(rollback=True)["current"] == first["current"]
+
+
+def test_a_version_that_never_ran_is_none_to_go_back_to(node: ModuleNode) -> None:
+    failed = node.run(environment={"STAND_IN_FAILS": "1"})
+    assert "There was no version before" in failed["msg"]
+    assert node.behind("current") == "current" and node.calls()[-1] == "disable gaudi3-serving-1.service"
+    assert node.run()["previous"] == ""
+    assert node.run(rollback=True)["msg"].startswith("There is no version before the one that is served")
+
+
+def test_what_vllm_is_given_beside_is_looked_at_first(node: ModuleNode) -> None:
+    assert node.run(arguments=["--port", "9000"])["msg"].startswith("serving_arguments has --port, which role serving")
+    assert node.run(environment={"A B": "1"})["msg"].startswith("serving_environment has the name 'A B'")
+    assert not (node.root / "releases").exists()
+
+
+def test_values_are_hidden_where_they_are_secrets_alone(node: ModuleNode) -> None:
+    given = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2", "MLFLOW_TRACKING_PASSWORD": "is served"}
+    answer = node.run(registry_environment=given, environment={"COUNT": "1"})
+    assert answer["said"].startswith("job ******** by 2 replicas with 20"), answer["said"]
+    assert "gaudi3-serving-1.service" in str(answer["done"])
+
+
+def test_on_cards_graphs_stay_from_one_start_to_the_next(tmp_path: Path) -> None:
+    """Containers are a script here: what counts is the folder, the variable, and that nothing else changes."""
+    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1}
+    sizes |= {"intermediate_size": 128, "vocab_size": 256}
+    make_model(tmp_path / "model", length=2048)
+    config = tmp_path / "model/config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), **sizes}))
+    options = {"engine": "vllm-gaudi", "release": "1.24.1-12", "max_num_seqs": 8, "root": str(tmp_path / "root")}
+    wanted = serving.request_of({**defaults(), **options, "ports": [18801, 18802]})
+    model = folder.read(str(tmp_path / "model"))
+    request.refuse(wanted, model)
+    key = request.recipe_key(wanted, model)
+    assert key is not None and key.parallelism == "tp1"
+    for number in (1, 2):
+        argv = request.replicas_of(wanted, key)[f"replica-{number}"]["argv"]
+        place = f"{tmp_path}/root/recipes/replica-{number}"
+        assert f"--env=PT_HPU_RECIPE_CACHE_CONFIG={place}/{key.name}/recipes,false,8192" in argv
+        assert f"--volume={place}:{place}" in argv
+    # None where it is switched off, or where the site has given the variable.
+    for other in ({"recipe_cache_mb": 0}, {"environment": {"PT_HPU_RECIPE_CACHE_CONFIG": "/x,false,1"}}):
+        assert request.recipe_key(serving.request_of({**defaults(), **options, **other}), model) is None
+    # What the arguments say of the memory counts in the plan.
+    tight = {
+        **options,
+        "environment": {"VLLM_GRAPH_RESERVED_MEM": "0.001"},
+        "arguments": ["--gpu-memory-utilization=1"],
+    }
+    with pytest.raises(Refusal, match=r"does not fit because .* put .*VLLM_GRAPH_RESERVED_MEM=.* into serving_env"):
+        request.refuse(serving.request_of({**defaults(), **tight}), model)
+    with pytest.raises(Refusal, match="--gpu-memory-utilization in serving_arguments is 'much': give a number"):
+        request.refuse(
+            serving.request_of({**defaults(), **options, "arguments": ["--gpu-memory-utilization=much"]}), model
+        )
+
+
+def defaults() -> dict[str, Any]:
+    """The module's options as they are without a task."""
+    return {name: each.get("default") for name, each in serving.ARGUMENTS.items()}

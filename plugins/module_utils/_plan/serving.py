@@ -13,7 +13,7 @@ from .._host.address import cluster_address, single_host
 from .._jobs.container import check_image
 from .._monitoring.service_access import authority
 from .._refusal import Refusal
-from .._serving import balancer, unit, versions
+from .._serving import balancer, folder, unit, versions
 from . import shipped
 from .given import entries, fact, group, host, truth
 from .model import Values
@@ -25,6 +25,7 @@ SAME = (
     *("arguments", "cache_gib", "canary", "canary_weight", "container_engine", "copy", "drain_seconds", "dtype"),
     *("accept_untried", "enforce_eager", "engine", "environment", "first_token_seconds", "generation", "keep"),
     *("max_model_len", "max_num_seqs", "metrics_port", "model", "paths", "port", "python", "registry_environment"),
+    *("recipe_cache_archive", "recipe_cache_key_file", "recipe_cache_mb"),
     *("rollback", "start_seconds", "trainer", "vllm_version"),
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -75,6 +76,9 @@ def problems(values: Values) -> list[str]:
     own, engine = str(values("inventory_hostname")), str(values("serving_engine"))
     address = str(values("serving_listen_address"))
     odd = [each for each, where in peers(values).items() if single_host(where) is None]
+    places = {each: str(values(each) or "") for each in ("serving_python", "serving_engine_root")}
+    hidden = [(each, where) for each, where in places.items() if engine != "vllm-gaudi" and folder.hidden(where)]
+    taken = [each for each in peers(values) if not _NAME.fullmatch(each) or re.fullmatch(r"replica-\d+", each)]
     checks = {
         f"serving_model is empty on {own}: give the folder of an export on that host, or registry:NAME@ALIAS.": not (
             values("serving_model") or truth(values, "serving_rollback")
@@ -94,6 +98,13 @@ def problems(values: Values) -> list[str]:
         f"{', '.join(odd)} of the group serving has no address: give it ansible_host or gaudi_cluster_address.": bool(
             odd
         ),
+        "".join(
+            f"{each} is {where}, which a service does not see (ProtectHome and PrivateTmp of its unit): give one below "
+            "/usr or /opt."
+            for each, where in hidden[:1]
+        ): bool(hidden),
+        f"{', '.join(taken)} of the group serving has a name that the balancer cannot use (replica-1 and its like are "
+        "the replicas): give letters, digits, dots, hyphens and underscores.": bool(taken),
         "serving_cards is no number from 1 to 8: correct it.": not 0 < _number(values, "serving_cards") < 9,
         f"serving_replicas {values('serving_replicas')} times serving_cards {values('serving_cards')} is more than 8 "
         "cards: lower one of them.": engine == "vllm-gaudi"
@@ -114,7 +125,8 @@ def _options(values: Values) -> dict[str, Any]:
     found = {each: values(f"serving_{each}") for each in SAME}
     return {
         **found,
-        "served_name": name(values),
+        "served_name": str(values("serving_name") or ""),
+        "first_name": name(values) or "model",
         "ports": ports(values),
         "cards": values("serving_cards"),
         "release": str(values("synapseai_release") or ""),

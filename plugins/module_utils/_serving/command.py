@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._jobs.container import DEVICES, RUNTIME, reference
+from .._secret_words import names_secret, secret_kind
 
 MODEL = "{model}"
 PROGRAMS = "/usr/local/lib/gaudi3-serving"
@@ -86,6 +87,8 @@ class Container:
     groups: Sequence[str] = ()
     """Groups that open the device files."""
     programs: str = PROGRAMS
+    folders: Sequence[str] = ()
+    """Further folders of the host that it sees where they are."""
 
 
 def container_argv(container: Container, argv: Sequence[str], environment: Mapping[str, str], state: str) -> list[str]:
@@ -107,10 +110,19 @@ def container_argv(container: Container, argv: Sequence[str], environment: Mappi
     options += [
         f"--volume={MODEL}:{MODEL}:ro",
         f"--volume={container.programs}:{container.programs}:ro",
-        f"--volume={state}:{state}",
+        *(f"--volume={each}:{each}" for each in (state, *container.folders)),
     ]
-    options += [f"--env={name}={value}" for name, value in sorted(variables.items())]
+    # A secret comes from the client's own environment: arguments are shown to every user of the host.
+    options += [
+        f"--env={name}" if is_secret(name, value) else f"--env={name}={value}"
+        for name, value in sorted(variables.items())
+    ]
     return [f"/usr/bin/{container.engine}", "run", *options, "--entrypoint=", reference(container.image), *argv]
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether a variable is not to be among the arguments of a process."""
+    return names_secret(name) or bool(secret_kind(value))
 
 
 def removal_argv(container: Container) -> list[str]:

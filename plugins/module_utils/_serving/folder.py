@@ -23,6 +23,7 @@ from .._refusal import Refusal
 INDEX = "model.safetensors.index.json"
 #: One of these is what a tokenizer is read from.
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "tokenizer_config.json")
+_HIDDEN = ("/home", "/root", "/run/user", "/tmp", "/var/tmp")
 #: safetensors itself refuses a longer header (100 MB).
 LONGEST_HEADER = 100_000_000
 
@@ -34,7 +35,7 @@ class Model:
     path: str
     config: Mapping[str, Any]
     files: Sequence[str]
-    """Names of all its files, sorted; links and folders are none of a model's."""
+    """Names of all its files, sorted; folders and links to nowhere are none of a model's."""
     weights_bytes: int
     """Of its weights, in bytes."""
     total_bytes: int
@@ -69,7 +70,8 @@ def read(path: str) -> Model:
     sizes = {name: os.stat(os.path.join(path, name)) for name in names}
     digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
     for name, status in sizes.items():
-        digest.update(f"\0{name}\0{status.st_size}\0{status.st_mtime_ns}".encode())
+        # A name need not be UTF-8.
+        digest.update(os.fsencode(f"\0{name}\0{status.st_size}\0{status.st_mtime_ns}"))
     return Model(
         path,
         config,
@@ -106,6 +108,12 @@ def unreadable(model: Model, uid: int, gids: Collection[int]) -> str:
     return ""
 
 
+def hidden(path: str) -> str:
+    """The folder above a place that a unit with ProtectHome and PrivateTmp does not see; empty where it sees it."""
+    whole = os.path.normpath(path) + "/"
+    return next((each for each in _HIDDEN if whole.startswith(f"{each}/")), "")
+
+
 def _ancestors(path: str) -> Iterator[str]:
     """A folder's real place and those above it, from the top."""
     parts = os.path.realpath(path).strip("/").split("/")
@@ -117,11 +125,13 @@ def _ancestors(path: str) -> Iterator[str]:
 def _object(path: str, name: str, missing: str) -> Mapping[str, Any]:
     place = os.path.join(path, name)
     try:
+        if os.path.lexists(place) and not os.path.isfile(place):
+            raise ValueError("no file")  # a pipe would be waited for
         with open(place, encoding="utf-8") as stream:
             found = json.load(stream)
     except FileNotFoundError:
         raise Refusal(f"{printable(path)} cannot be served: {missing}; export it again.") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise Refusal(f"{printable(place)} cannot be read ({printable(error, 200)}): export the model again.") from None
     if not isinstance(found, dict):
         raise Refusal(f"{printable(place)} is no JSON object: export the model again.")
@@ -161,7 +171,7 @@ def _whole(path: str) -> None:
             header = json.loads(stream.read(length))
         ends = [each["data_offsets"][1] for name, each in header.items() if name != "__metadata__"]
         expected = 8 + length + max([0, *map(int, ends)])
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError, OSError) as error:
+    except (AttributeError, LookupError, TypeError, ArithmeticError, ValueError, OSError, RecursionError) as error:
         raise Refusal(
             f"{printable(path)} is no file of weights ({printable(error, 120)}): copy or export the model again."
         ) from None

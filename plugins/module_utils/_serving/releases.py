@@ -17,7 +17,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -69,10 +69,24 @@ class Releases:
             return {}
         return found if name and isinstance(found, dict) else {}
 
+    def name_of(self, name: str) -> str:
+        """The name by which a release is asked for; empty for none."""
+        replicas = self.facts(name).get("replicas")
+        first = next(iter(replicas.values()), {}) if isinstance(replicas, dict) else {}
+        return str(first.get("probe", "")) if isinstance(first, dict) else ""
+
     def with_digest(self, wanted: str) -> str:
         """The newest release that was made of the same; empty without one."""
         names = sorted(self.names(), reverse=True)
         return next((name for name in names if self.facts(name).get("digest") == wanted), "")
+
+    def with_identity(self, identity: str) -> str:
+        """The newest release with a copy of this model; empty without one."""
+        for name in sorted(self.names(), reverse=True):
+            place = os.path.join(self.folder_of(name), "model")
+            if self.facts(name).get("identity") == identity and os.path.isdir(place) and not os.path.islink(place):
+                return name
+        return ""
 
     def names(self) -> list[str]:
         """All whole releases."""
@@ -123,9 +137,9 @@ class Releases:
             raise
         sync_folder(os.path.join(self.root, "releases"))
 
-    def superfluous(self, keep: int) -> list[str]:
-        """Releases beyond the newest ``keep`` that no link leads to, and drafts that a broken run has left."""
-        linked = {self.behind(name) for name in LINKS}
+    def superfluous(self, keep: int, linked: Collection[str]) -> list[str]:
+        """Releases beyond the newest ``keep`` that no link is to lead to, and drafts that a broken run has left."""
+        linked = {*linked}
         old = sorted(name for name in self.names() if name not in linked)
         try:
             drafts = [name for name in os.listdir(os.path.join(self.root, "releases")) if name.startswith(".")]
@@ -161,6 +175,24 @@ def room_problem(root: str, model: Model, free: Optional[int] = None) -> str:
 
 def _gib(size: int) -> str:
     return f"{size / 2**30:.1f}"
+
+
+def ports_problem(release: str, facts: Mapping[str, Any], ports: Sequence[int], engine: str) -> str:
+    """Why a release cannot run beside these replicas; empty where it can. It keeps the ports that it was made with."""
+    made = facts.get("replicas") or {}
+    other = str(facts.get("engine") or engine)
+    if other != engine:
+        return f"{printable(release)} was made for {printable(other)}, and serving_engine is {engine}: set that back."
+    for number, port in enumerate(ports, 1):
+        had = ((made.get(f"replica-{number}") or {}).get("health") or [None, None])[1]
+        if had != port:
+            known = [str((each.get("health") or [0, 0])[1]) for each in made.values()]
+            return (
+                f"{printable(release)} was made for {len(made)} replicas at the ports {printable(', '.join(known))}, "
+                f"and serving_replicas and serving_replica_port say {', '.join(map(str, ports))}: set these back, "
+                "or give serving_model the model that is wanted, without serving_canary and serving_rollback."
+            )
+    return ""
 
 
 def refuse_rollback(releases: Releases) -> str:

@@ -4,16 +4,18 @@
 
 from __future__ import annotations
 
+import os
 import pwd
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Optional
 
+from .._printable import printable
 from .._refusal import Refusal
-from . import command, folder, releases, versions
+from . import command, folder, options, recipes, releases, versions
 from .buckets import STRATEGY, Buckets
 from .unit import ROOT, USER, unit_of
-from .warmup import CARD_BYTES, RESERVED, RESERVED_VARIABLE, plan
+from .warmup import CARD_BYTES, RESERVED, RESERVED_VARIABLE, UTILISATION, plan
 
 #: vLLM's default of sequences at once where it finds no memory of a GPU to go by, as on cards.
 SEQUENCES = 256
@@ -43,6 +45,8 @@ class Request:
     drain_seconds: int = 300
     arguments: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    recipe_cache_mb: int = 0
+    """On cards: what a replica's compiled graphs may take; 0 keeps none."""
     copy: bool = True
     accept_untried: bool = False
     program: str = ""
@@ -77,6 +81,8 @@ class Request:
 def refuse(request: Request, model: folder.Model) -> None:
     """``Refusal`` with the first of what the engine could not start with, without any change."""
     for problem in (
+        options.arguments_problem(request.arguments),
+        options.environment_problem(request.environment),
         versions.family_problem(request.engine, model.config, request.accept_untried),
         versions.head_problem(request.engine, model.config),
         folder.length_problem(model, request.max_model_len),
@@ -94,6 +100,12 @@ def _rights(request: Request, model: folder.Model) -> str:
     if request.copy:
         return ""
     closed = folder.unreadable(model, *account(request.user))
+    hidden = "" if request.on_cards else folder.hidden(os.path.realpath(model.path))
+    if not closed and hidden:
+        return (
+            f"{model.path} is below {hidden}, which the service does not see (ProtectHome and PrivateTmp of its unit): "
+            "set serving_copy to true, or put the model elsewhere, such as below /srv."
+        )
     if not closed:
         return ""
     return (
@@ -122,8 +134,10 @@ def _refuse_memory(request: Request, model: folder.Model) -> None:
         cards=request.cards,
         max_model_len=request.max_model_len or model.longest,
         max_num_seqs=request.max_num_seqs or SEQUENCES,
-        max_num_batched_tokens=None,
+        max_num_batched_tokens=int(_argument(request, "--max-num-batched-tokens", 0)) or None,
         dtype=request.dtype,
+        cache_dtype=options.value_of(request.arguments, "--kv-cache-dtype") or "auto",
+        utilisation=_argument(request, "--gpu-memory-utilization", UTILISATION),
         buckets=Buckets(str(given.get(STRATEGY, "exp")), variables),
         reserved=float(given.get(RESERVED_VARIABLE, RESERVED)),
     )
@@ -134,8 +148,32 @@ def _refuse_memory(request: Request, model: folder.Model) -> None:
     raise Refusal(f"{model.path} {found.sentence}{remedy}.")
 
 
-def replicas_of(request: Request) -> dict[str, Any]:
-    """How each replica of a release runs, by its name."""
+def _argument(request: Request, name: str, usual: float) -> float:
+    """A number among the arguments; ``Refusal`` for what is none."""
+    given = options.value_of(request.arguments, name)
+    try:
+        return float(given) if given else usual
+    except ValueError:
+        raise Refusal(f"{name} in serving_arguments is {printable(given, 60)!r}: give a number.") from None
+
+
+def recipe_key(request: Request, model: folder.Model) -> Optional[recipes.Key]:
+    """What the compiled graphs of this model are kept by; None where none are."""
+    if not request.on_cards or not request.recipe_cache_mb or recipes.VARIABLE in request.environment:
+        return None
+    engine = {
+        "image": request.chosen_image(),
+        "length": request.max_model_len or model.longest,
+        "sequences": request.max_num_seqs,
+        "eager": request.enforce_eager,
+        "arguments": [*map(str, request.arguments)],
+        "environment": {name: str(value) for name, value in request.environment.items()},
+    }
+    return recipes.key_of(request.release, request.generation, request.cards, model.config, engine)
+
+
+def replicas_of(request: Request, key: Optional[recipes.Key] = None) -> dict[str, Any]:
+    """How each replica of a release runs, by its name; ``key`` is that of its compiled graphs."""
     found = {}
     for number, port in enumerate(request.replicas, 1):
         name, state = f"replica-{number}", f"{request.root}/replica-{number}"
@@ -155,6 +193,9 @@ def replicas_of(request: Request) -> dict[str, Any]:
         )
         argv = command.serve_argv(engine, request.program or "vllm")
         environment, removal = command.environment_of(engine, state, request.programs), []
+        if key:
+            place = recipes.folder_of(request.root, number, key.name)
+            environment[recipes.VARIABLE] = recipes.variable(place, request.recipe_cache_mb)
         if request.on_cards:
             container = command.Container(
                 request.container_engine,
@@ -164,10 +205,11 @@ def replicas_of(request: Request) -> dict[str, Any]:
                 unit_of(number).rpartition(".")[0],
                 request.groups,
                 request.programs,
+                [recipes.top_of(request.root, number)] if key else [],
             )
             argv = command.container_argv(container, argv, environment, state)
             removal = command.removal_argv(container)
-            environment = {}
+            environment = {name: value for name, value in environment.items() if command.is_secret(name, value)}
         found[name] = command.settings(argv, environment, ["127.0.0.1", port], removal, request.served_name)
     return found
 
@@ -179,4 +221,4 @@ def _numbers(user: str) -> str:
 
 def digest_of(request: Request, model: folder.Model) -> str:
     """What a release for this request is known by."""
-    return releases.digest(model.identity, replicas_of(request), request.copy)
+    return releases.digest(model.identity, replicas_of(request, recipe_key(request, model)), request.copy)

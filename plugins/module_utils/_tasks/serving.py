@@ -25,7 +25,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "state": {"type": "str", "choices": ["checked", "serving", "absent"], "default": "serving"},
     "model": {"type": "str", "default": ""},
     "engine": {"type": "str", "choices": ["vllm-cpu", "vllm-gaudi"], "default": "vllm-gaudi"},
-    "served_name": {"type": "str", "default": "model"},
+    "served_name": {"type": "str", "default": ""},
+    "first_name": {"type": "str", "default": "model"},
     "ports": {"type": "list", "elements": "int", "default": []},
     "release": {"type": "str", "default": ""},
     "vllm_version": {"type": "str", "default": ""},
@@ -41,7 +42,10 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "cache_gib": {"type": "int", "default": 4},
     "enforce_eager": {"type": "bool", "default": False},
     "arguments": {"type": "list", "elements": "str", "default": []},
-    "environment": {"type": "dict", "default": {}},
+    "environment": {"type": "dict", "default": {}, "no_log": True},
+    "recipe_cache_mb": {"type": "int", "default": 8192},
+    "recipe_cache_archive": {"type": "str", "default": ""},
+    "recipe_cache_key_file": {"type": "str", "default": "", "no_log": False},
     "copy": {"type": "bool", "default": True},
     "keep": {"type": "int", "default": 3},
     "accept_untried": {"type": "bool", "default": False},
@@ -63,6 +67,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "programs": {"type": "dict", "default": {}},
     "trainer": {"type": "path", "default": "/opt/gaudi3-scale/venv/bin/gaudi3-train"},
     "registry_environment": {"type": "dict", "default": {}, "no_log": True},
+    "seen": {"type": "dict", "default": {}},
     "remove_models": {"type": "bool", "default": False},
     "root": {"type": "path", "default": unit.ROOT},
     "folder": {"type": "path", "default": FOLDER},
@@ -80,6 +85,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 def run(module: AnsibleModule) -> dict[str, Any]:
     """Judge, then do what is missing."""
     result: dict[str, Any] = {}
+    serving_registry.show_what_is_no_secret(module, "environment", "registry_environment")
     try:
         result = serving_services.remove(module) if module.params["state"] == "absent" else _serve(module)
     except (Refusal, OSError) as error:
@@ -116,21 +122,29 @@ def balancer_of(options: dict[str, Any], canary: bool) -> Balancer:
 
 def _serve(module: AnsibleModule) -> dict[str, Any]:
     options = module.params
-    wanted = request_of(options)
     found = releases.Releases(options["root"])
     _refuse_variables(options)
+    wanted = dataclasses.replace(request_of(options), served_name=_name(options, found))
     model: Optional[folder.Model] = None
+    origin: Optional[serving_registry.Registered] = None
     if options["rollback"]:
-        releases.refuse_rollback(found)
+        _refuse_other_ports(options, releases.refuse_rollback(found), found)
     else:
+        if options["canary"]:
+            _refuse_other_ports(options, found.behind(releases.CURRENT), found)
         place = options["model"]
         if place.startswith(serving_registry.PREFIX):
-            place = serving_registry.fetched(module, place)
-            # A release has a copy: what is fetched is replaced by the next version.
+            # What a run has begun with is what it serves on all hosts, whatever the alias means by then.
+            seen = options["seen"]
+            origin = serving_registry.look(module, seen["model"] if seen.get("asked") == place else place)
+            # A release has a copy: what was fetched goes, and what comes back is not fetched again.
             wanted = dataclasses.replace(wanted, copy=True)
+            place = _place_of(module, found, origin)
             if not place:
-                return {"changed": True, "said": "", "done": [], "diff": []}
+                shown = {"before": "", "after": f"{origin.reference}\n", "after_header": origin.folder}
+                return {"changed": options["state"] != "checked", "diff": [shown], **_seen(options, origin)}
         model = folder.read(place)
+        model = dataclasses.replace(model, identity=origin.digest) if origin else model
         request.refuse(wanted, model)
         if not found.with_digest(request.digest_of(wanted, model)) and wanted.copy:
             problem = releases.room_problem(options["root"], model)
@@ -138,8 +152,49 @@ def _serve(module: AnsibleModule) -> dict[str, Any]:
                 raise Refusal(problem)
     _refuse_ports(module)
     if options["state"] == "checked":
-        return {"changed": False}
-    return Rollout(module, wanted, model, lambda canary: balancer_of(options, canary)).run()
+        return {"changed": False, **_seen(options, origin)}
+    result = Rollout(module, wanted, model, origin, lambda canary: balancer_of(options, canary)).run()
+    if origin and not module.check_mode:
+        serving_registry.forget(options["root"])
+    return {**result, **_seen(options, origin)}
+
+
+def _place_of(module: AnsibleModule, found: releases.Releases, origin: serving_registry.Registered) -> str:
+    """Where the files of a version are, fetched where need be; empty where a dry run would have to fetch them."""
+    known = found.with_identity(origin.digest)
+    if known:
+        return os.path.join(found.folder_of(known), "model")
+    if module.check_mode:
+        return origin.folder if origin.there else ""
+    return serving_registry.fetch(module, origin)
+
+
+def _seen(options: dict[str, Any], origin: Optional[serving_registry.Registered]) -> dict[str, str]:
+    """What was asked for, and which version that is: for the tasks that follow."""
+    return {"asked": options["model"], "model": origin.reference if origin else options["model"]}
+
+
+def _name(options: dict[str, Any], found: releases.Releases) -> str:
+    """The name that is given, or that is served already, or else that of the model's folder.
+
+    ``Refusal`` where a canary would be known by another name than the rest: who asks for one would get a 404 of the
+    other.
+    """
+    served = found.name_of(found.behind(releases.CURRENT))
+    given = str(options["served_name"])
+    if given and served and given != served and options["canary"]:
+        raise Refusal(
+            f"serving_name is {printable(given)}, and what is served is called {printable(served)}: give the canary "
+            "the same name, as clients get an answer of either."
+        )
+    return given or served or str(options["first_name"])
+
+
+def _refuse_other_ports(options: dict[str, Any], release: str, found: releases.Releases) -> None:
+    ports = options["ports"][:-1] if options["canary"] else options["ports"]
+    problem = releases.ports_problem(release, found.facts(release), ports, options["engine"]) if release else ""
+    if problem:
+        raise Refusal(problem)
 
 
 def _refuse_variables(options: dict[str, Any]) -> None:
@@ -157,6 +212,11 @@ def _refuse_variables(options: dict[str, Any]) -> None:
         "different ones from 1 to 65535.": len({*ports}) != len(ports) or not all(0 < port < 65536 for port in ports),
         "serving_paths has what is no path such as /v1/completions: correct it.": not allowed(options["paths"]),
         f"serving_drain_seconds is {options['drain_seconds']}: give 0 or more.": options["drain_seconds"] < 0,
+        f"serving_recipe_cache_mb is {options['recipe_cache_mb']}: give 0 or more.": options["recipe_cache_mb"] < 0,
+        "serving_recipe_cache_archive is used only with serving_recipe_cache_key_file: set it, too.": bool(
+            options["recipe_cache_archive"]
+        )
+        and not options["recipe_cache_key_file"],
         f"serving_start_seconds is {options['start_seconds']}: give 10 or more.": options["start_seconds"] < 10,
     }
     for sentence, wrong in checks.items():

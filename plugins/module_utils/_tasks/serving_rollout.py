@@ -19,7 +19,7 @@ from .._refusal import Refusal
 from .._serving import balancer, releases, request, unit
 from .._serving.folder import Model
 from .._serving.releases import CANARY, CURRENT, PREVIOUS, Releases
-from . import written
+from . import serving_recipes, serving_registry, written
 from .serving_services import Systemd, record, remove_replica
 
 if TYPE_CHECKING:
@@ -34,13 +34,15 @@ class Rollout:
         module: AnsibleModule,
         wanted: request.Request,
         model: Optional[Model],
+        origin: Optional[serving_registry.Registered],
         plan: Callable[[bool], balancer.Balancer],
     ) -> None:
-        self._module, self._wanted, self._model, self._plan = module, wanted, model, plan
+        self._module, self._wanted, self._model, self._origin, self._plan = module, wanted, model, origin, plan
         self._options = module.params
         self._releases = Releases(self._options["root"])
         self._systemd = Systemd(module)
         self._diffs: list[dict[str, Any]] = []
+        self._units: dict[int, str] = {}
 
     def run(self) -> dict[str, Any]:
         """Files, release, balancer, replicas, in this order."""
@@ -51,6 +53,10 @@ class Rollout:
         links = self._links(before, target)
         canary = bool(links[CANARY])
         fresh = self._files(numbers, canary)
+        if self._model is not None:
+            key = request.recipe_key(self._wanted, self._model)
+            serving_recipes.prepare(self._module, key, len(numbers), self._account())
+        self._show_links(before, links)
         self._move(before, links)
         if canary:
             self._balancer(fresh)
@@ -58,7 +64,7 @@ class Rollout:
         if not canary:
             # After the replicas: until all serve the same, the canary keeps its share.
             self._balancer(fresh)
-        removed = self._tidy(len(numbers))
+        removed = self._tidy(len(numbers), links)
         changed = bool(self._diffs or self._systemd.done or links != before or removed)
         return {
             "changed": changed,
@@ -88,7 +94,8 @@ class Rollout:
         if found:
             return found
         name = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{digest[:8]}"
-        shown = f"model: {self._model.path}\nreplicas: {len(self._options['ports'])}\n"
+        source = self._origin.reference if self._origin else self._model.path
+        shown = f"model: {source}\nreplicas: {len(self._options['ports'])}\n"
         self._diffs.append(
             {
                 "before": "",
@@ -98,12 +105,16 @@ class Rollout:
             }
         )
         if not self._module.check_mode:
+            key = request.recipe_key(self._wanted, self._model)
             facts = {
                 "digest": digest,
-                "model": self._model.path,
+                "model": source,
                 "identity": self._model.identity,
                 "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                "replicas": request.replicas_of(self._wanted),
+                "engine": self._wanted.engine,
+                "replicas": request.replicas_of(self._wanted, key),
+                "recipes": key.name if key else "",
+                **(self._origin.facts() if self._origin else {}),
             }
             make_folder(os.path.join(self._options["root"], "releases"), 0o755)
             copy = self._copy if self._wanted.copy else None
@@ -124,6 +135,16 @@ class Rollout:
         # A rollback leaves nothing to go back to: a second one would be the way forward.
         return {CURRENT: target, PREVIOUS: "" if self._options["rollback"] else current, CANARY: ""}
 
+    def _show_links(self, before: dict[str, str], links: dict[str, str]) -> None:
+        """What is served instead of what."""
+        if links == before:
+            return
+        texts = [
+            "".join(f"{name}: {each[name]}\n" for name in releases.LINKS if each[name]) for each in (before, links)
+        ]
+        root = self._options["root"]
+        self._diffs.append({"before": texts[0], "after": texts[1], "before_header": root, "after_header": root})
+
     def _move(self, before: dict[str, str], links: dict[str, str]) -> None:
         if self._module.check_mode:
             return
@@ -137,13 +158,12 @@ class Rollout:
         """Folders that replicas may write, and those above them, which they may not."""
         if self._module.check_mode:
             return
-        root, group = self._options["root"], self._group()
+        root, (uid, group) = self._options["root"], self._account()
         make_folder(root, 0o755)
-        uid = request.account(self._options["user"])[0]
         for number in numbers:
             place = os.path.join(root, f"replica-{number}")
             make_folder(place, 0o750)
-            os.chown(place, uid if uid >= 0 else -1, group)
+            os.chown(place, uid, group)
 
     def _files(self, numbers: list[int], canary: bool) -> written.Written:
         """All files; what is other than it was is returned."""
@@ -169,7 +189,8 @@ class Rollout:
                 os.path.join(options["root"], f"replica-{number}"),
             )
             path = os.path.join(options["unit_folder"], unit.unit_of(number))
-            files.append(_file(path, unit.replica_unit(options["head"], shown)))
+            self._units[number] = unit.replica_unit(options["head"], shown)
+            files.append(_file(path, self._units[number]))
         result = written.write(self._module, files, [settings])
         own = [
             _file(
@@ -192,6 +213,11 @@ class Rollout:
         options = self._options
         paths = (options["haproxy_executable"], options["folder"], options["runtime_folder"])
         return unit.Proxy(*paths, options["balancer_user"], options["user"])
+
+    def _account(self) -> tuple[int, int]:
+        """Numbers of the service's user and group, for whom folders are made; -1 in a dry run before they are there."""
+        uid = request.account(self._options["user"])[0]
+        return uid, -1 if self._module.check_mode else self._group()
 
     def _group(self) -> int:
         try:
@@ -252,9 +278,17 @@ class Rollout:
                 raise Refusal(self._back(number, before, links))
             started[name] = wanted
             self._put(started)
-        return f"{self._options['served_name']} is served by {len(numbers)} replicas with {links[CURRENT]}." + (
-            f" {unit.unit_of(len(numbers))} has the canary {links[CANARY]}." if links[CANARY] else ""
+        count = "1 replica" if len(numbers) == 1 else f"{len(numbers)} replicas"
+        name = self._releases.name_of(links[CURRENT]) or self._wanted.served_name
+        return f"{name} is served by {count} with {self._known(links[CURRENT])}." + (
+            f" {unit.unit_of(len(numbers))} has the canary {self._known(links[CANARY])}." if links[CANARY] else ""
         )
+
+    def _known(self, release: str) -> str:
+        """A release, with the version of the registry and the checkpoint that it is of."""
+        facts = self._releases.facts(release)
+        source, checkpoint = (printable(facts.get(each) or "") for each in ("source", "checkpoint_sha256"))
+        return f"{release} ({source}{f', checkpoint {checkpoint[:12]}' if checkpoint else ''})" if source else release
 
     def _back(self, number: int, before: dict[str, str], links: dict[str, str]) -> str:
         """Serve the version before again; why the new one does not start, in one sentence."""
@@ -263,7 +297,10 @@ class Rollout:
         wrong = links[CANARY] or links[CURRENT]
         first = f"{name} did not start with {wrong}: {printable(why, 600).rstrip('.')}."
         if not before[CURRENT]:
+            # A version that never ran is none to go back to, and none to start at boot.
+            self._move(before=links, links=before)
             self._systemd.do("stop", name)
+            self._systemd.do("disable", name)
             return f"{first} There was no version before: correct the model or its settings, and run again."
         self._move(before=links, links=before)
         started = self._started()
@@ -303,23 +340,21 @@ class Rollout:
         """Of what a replica runs with: its release, its unit, its settings and its programs."""
         digest = hashlib.sha256(release.encode())
         digest.update(json.dumps([self._settings(number, False), sorted(self._options["programs"].items())]).encode())
-        try:
-            with open(os.path.join(self._options["unit_folder"], unit.unit_of(number)), "rb") as stream:
-                digest.update(stream.read())
-        except FileNotFoundError:  # in check mode
-            pass
+        digest.update(self._units[number].encode())
         return digest.hexdigest()
 
     # What is left over
 
-    def _tidy(self, replicas: int) -> list[str]:
+    def _tidy(self, replicas: int, links: dict[str, str]) -> list[str]:
         """Remove replicas beyond their number, and releases beyond those that are kept."""
         removed = []
         number = replicas + 1
         while os.path.exists(os.path.join(self._options["unit_folder"], unit.unit_of(number))):
             removed += remove_replica(self._module, self._systemd, number)
             number += 1
-        for name in self._releases.superfluous(self._options["keep"]):
+        gone = self._releases.superfluous(self._options["keep"], {*links.values()})
+        removed += serving_recipes.prune(self._module, self._releases, gone, replicas)
+        for name in gone:
             removed.append(self._releases.folder_of(name))
             if not self._module.check_mode:
                 self._releases.remove(name)

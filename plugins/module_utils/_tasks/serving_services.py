@@ -9,7 +9,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from .._host import service_state
-from .._serving import unit
+from .._serving import recipes, unit
 
 if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -52,6 +52,7 @@ def remove_replica(module: AnsibleModule, systemd: Systemd, number: int) -> list
         os.path.join(module.params["unit_folder"], name),
         os.path.join(module.params["folder"], f"replica-{number}.json"),
         os.path.join(module.params["root"], f"replica-{number}"),
+        recipes.top_of(module.params["root"], number),
     )
 
 

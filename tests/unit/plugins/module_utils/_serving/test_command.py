@@ -33,7 +33,9 @@ def test_a_replica_on_cards_has_its_own() -> None:
     assert argv[argv.index("--tensor-parallel-size") + 1] == "4"
     for name in ("docker", "podman"):
         container = command.Container(name, "vault/x:1", command.cards_of(2, 4), "990:990", "gaudi3-serving-2", ["44"])
-        whole = command.container_argv(container, argv, {"HF_HUB_OFFLINE": "1"}, "/var/lib/x")
+        given = {"HF_HUB_OFFLINE": "1", "MY_TOKEN": "a-secret", "PROXY": "http://me:a-secret@host"}
+        whole = command.container_argv(container, argv, given, "/var/lib/x")
+        assert {"--env=MY_TOKEN", "--env=PROXY"} <= {*whole} and "a-secret" not in str(whole)
         assert whole[:2] == [f"/usr/bin/{name}", "run"]
         assert whole[whole.index("vault/x:1") + 1 :] == argv
         assert {"--init", "--user=990:990", "--group-add=44", "--cap-drop=all", "--env=HF_HUB_OFFLINE=1"} <= {*whole}

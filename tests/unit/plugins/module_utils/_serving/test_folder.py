@@ -49,6 +49,16 @@ def _cut(place: Path) -> None:
     os.truncate(place / "model.safetensors", 100)
 
 
+def _endless(place: Path) -> None:
+    header = b'{"a": {"data_offsets": [0, 1e999]}}'
+    (place / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+
+
+def _pipe(place: Path) -> None:
+    (place / "config.json").unlink()
+    os.mkfifo(place / "config.json")
+
+
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
@@ -56,6 +66,8 @@ def _cut(place: Path) -> None:
             lambda place: (place / "config.json").unlink(),
             "cannot be served: it has no config.json, so it is no exported",
         ),
+        (_endless, "model.safetensors is no file of weights ("),
+        (_pipe, "config.json cannot be read (no file)"),
         (lambda place: (place / "config.json").write_text("{"), "config.json cannot be read (Expecting property name"),
         (
             lambda place: (place / "config.json").write_text("[]"),
@@ -118,3 +130,16 @@ def test_who_may_read_is_known_before_the_start(model: Path) -> None:
     model.chmod(0o755)
     model.parent.chmod(0o700)
     assert folder.unreadable(found, 54321, {54321}) == str(model.parent)
+
+
+def test_names_need_not_be_text(model: Path) -> None:
+    (Path(os.fsdecode(os.fsencode(model) + b"/n\xff\n.txt"))).write_text("")
+    assert len(folder.read(str(model)).files) == 4
+
+
+@pytest.mark.parametrize(
+    ("path", "where"),
+    [("/home/me/llm", "/home"), ("/root", "/root"), ("/tmp/x/../y", "/tmp"), ("/srv/home/x", ""), ("/homes/x", "")],
+)
+def test_folders_that_a_service_does_not_see(path: str, where: str) -> None:
+    assert folder.hidden(path) == where
