@@ -52,7 +52,7 @@ options:
     description: What the compiled graphs of a replica on cards may take, in MB; 0 keeps none.
     type: int
     default: 8192
-  recipe_cache_archive: {description: "Archive that these begin with.", type: str, default: ""}
+  recipe_cache_from: {description: "Archive that these begin with.", type: str, default: ""}
   recipe_cache_key_file: {description: "Key that it was signed with.", type: str, default: ""}
   copy: {description: "Whether a release has a copy of the model.", type: bool, default: true}
   keep: {description: "How many releases are kept.", type: int, default: 3}

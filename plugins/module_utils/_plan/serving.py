@@ -25,7 +25,7 @@ SAME = (
     *("arguments", "cache_gib", "canary", "canary_weight", "container_engine", "copy", "drain_seconds", "dtype"),
     *("accept_untried", "enforce_eager", "engine", "environment", "first_token_seconds", "generation", "keep"),
     *("max_model_len", "max_num_seqs", "metrics_port", "model", "paths", "port", "python", "registry_environment"),
-    *("recipe_cache_archive", "recipe_cache_key_file", "recipe_cache_mb"),
+    *("recipe_cache_from", "recipe_cache_key_file", "recipe_cache_mb"),
     *("rollback", "start_seconds", "trainer", "vllm_version"),
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -71,7 +71,7 @@ def top_of(root: str, replica: int) -> str:
 
 
 def folder_of(root: str, replica: int, name: str) -> str:
-    """What the bridge is told."""
+    """The folder that the bridge is given."""
     return f"{top_of(root, replica)}/{name}/{RECIPES}"
 
 

@@ -44,7 +44,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "arguments": {"type": "list", "elements": "str", "default": []},
     "environment": {"type": "dict", "default": {}, "no_log": True},
     "recipe_cache_mb": {"type": "int", "default": 8192},
-    "recipe_cache_archive": {"type": "str", "default": ""},
+    "recipe_cache_from": {"type": "str", "default": ""},
     "recipe_cache_key_file": {"type": "str", "default": "", "no_log": False},
     "copy": {"type": "bool", "default": True},
     "keep": {"type": "int", "default": 3},
@@ -213,8 +213,8 @@ def _refuse_variables(options: dict[str, Any]) -> None:
         "serving_paths has what is no path such as /v1/completions: correct it.": not allowed(options["paths"]),
         f"serving_drain_seconds is {options['drain_seconds']}: give 0 or more.": options["drain_seconds"] < 0,
         f"serving_recipe_cache_mb is {options['recipe_cache_mb']}: give 0 or more.": options["recipe_cache_mb"] < 0,
-        "serving_recipe_cache_archive is used only with serving_recipe_cache_key_file: set it, too.": bool(
-            options["recipe_cache_archive"]
+        "serving_recipe_cache_from is used only with serving_recipe_cache_key_file: set it, too.": bool(
+            options["recipe_cache_from"]
         )
         and not options["recipe_cache_key_file"],
         f"serving_start_seconds is {options['start_seconds']}: give 10 or more.": options["start_seconds"] < 10,

@@ -58,7 +58,7 @@ def prune(module: AnsibleModule, found: Releases, gone: Collection[str], replica
 
 def _take(module: AnsibleModule, key: recipes.Key, top: str) -> bool:
     """Whether an archive was taken."""
-    archive, secret = module.params["recipe_cache_archive"], module.params["recipe_cache_key_file"]
+    archive, secret = module.params["recipe_cache_from"], module.params["recipe_cache_key_file"]
     if not archive:
         return False
     argv = [module.params["trainer"], "recipe-cache", "use", archive, "--into", top, "--signing-key", secret]

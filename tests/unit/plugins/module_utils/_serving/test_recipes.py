@@ -54,7 +54,7 @@ class Node:
         trainer = root / "gaudi3-train"
         trainer.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT}/trainer/src exec {sys.executable} -m gaudi3_scale "$@"\n')
         trainer.chmod(0o755)
-        given = {"root": str(root), "trainer": str(trainer), "recipe_cache_archive": "", "recipe_cache_key_file": ""}
+        given = {"root": str(root), "trainer": str(trainer), "recipe_cache_from": "", "recipe_cache_key_file": ""}
         self.params, self.check_mode = {**given, **params}, False
         self.warnings: list[str] = []
 
@@ -81,7 +81,7 @@ def test_a_replica_begins_with_an_archive_or_compiles(tmp_path: Path) -> None:
     secret.write_bytes(bytes(range(32)))
     secret.chmod(0o600)
     pack(made, CacheKey(**vars(key)), archive, read_key(secret))
-    node = Node(tmp_path, recipe_cache_archive=str(archive), recipe_cache_key_file=str(secret))
+    node = Node(tmp_path, recipe_cache_from=str(archive), recipe_cache_key_file=str(secret))
     for place in prepared(node, key):
         assert (place / "one").read_text() == "graph" and place.stat().st_uid == os.geteuid()
     assert node.warnings == []
