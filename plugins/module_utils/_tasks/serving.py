@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from .._host import listeners
 from .._printable import printable
 from .._refusal import Refusal
-from .._serving import folder, releases, request, unit
+from .._serving import folder, releases, request, unit, versions
 from .._serving.balancer import FOLDER, RUNTIME, Balancer, allowed
 from .._serving.command import PROGRAMS
 from . import serving_registry, serving_services
@@ -80,6 +80,10 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "systemctl_executable": {"type": "path", "default": "systemctl"},
     "haproxy_executable": {"type": "path", "default": "/usr/sbin/haproxy"},
 }
+
+
+#: The least that options of numbers may be.
+LEAST = {"max_model_len": 0, "max_num_seqs": 0, "cache_gib": 1, "keep": 1, "first_token_seconds": 1}
 
 
 def run(module: AnsibleModule) -> dict[str, Any]:
@@ -217,6 +221,13 @@ def _refuse_variables(options: dict[str, Any]) -> None:
             options["recipe_cache_from"]
         )
         and not options["recipe_cache_key_file"],
+        f"serving_dtype is {printable(options['dtype'], 60)}: give one of {', '.join(versions.DTYPES)}.": (
+            options["dtype"] not in versions.DTYPES
+        ),
+        **{
+            f"serving_{name} is {options[name]}: give {least} or more.": options[name] < least
+            for name, least in LEAST.items()
+        },
         f"serving_start_seconds is {options['start_seconds']}: give 10 or more.": options["start_seconds"] < 10,
     }
     for sentence, wrong in checks.items():
