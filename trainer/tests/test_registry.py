@@ -176,11 +176,18 @@ def test_a_registry_that_does_not_answer_is_one_sentence_without_a_password(monk
 
 def test_a_fetched_model_is_whole_or_not_there(versions: list[str], uri: str, home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "model"
+    look = ("--uri", uri, "--dry-run")
+    seen = json.loads(command("registry", "fetch", "demo@candidate", folder, *look, "--json"))
+    assert (seen["version"], seen["there"], folder.exists()) == (2, False, False)
+    assert seen["lineage"]["checkpoint_step"] == "4" and len(seen["lineage"]["checkpoint_sha256"]) == 64
     said = json.loads(command("registry", "fetch", "demo@candidate", folder, "--uri", uri, "--json"))
     digest = digest_of((folder / manifest.FILE).read_bytes())
     assert said == {"name": "demo", "version": 2, "alias": "candidate", "digest": digest, "folder": str(folder)}
     assert {"config.json", "model.safetensors", "gaudi3_lineage.json"} < {path.name for path in folder.iterdir()}
     assert (folder / "model.safetensors").stat().st_mode & 0o044  # who serves it is another user
+    assert command("registry", "fetch", "demo@2", folder, *look) == f"demo version 2: {folder} has it already\n"
+    assert command("registry", "fetch", "demo@1", folder, *look) == f"demo version 1: {folder} does not have it\n"
+    assert "no version 9" in command("registry", "fetch", "demo@9", folder, *look, code=2)
     assert json.loads(command("registry", "fetch", "demo@2", folder, "--uri", uri, "--json"))["alias"] is None
     assert "holds something else" in command("registry", "fetch", "demo@1", folder, "--uri", uri, code=2)
     weights = (folder / "model.safetensors").read_bytes()

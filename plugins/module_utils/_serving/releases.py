@@ -72,7 +72,7 @@ class Releases:
     def name_of(self, name: str) -> str:
         """The name by which a release is asked for; empty for none."""
         replicas = self.facts(name).get("replicas")
-        first = next(iter(replicas.values()), {}) if isinstance(replicas, dict) else {}
+        first: object = next(iter(replicas.values()), {}) if isinstance(replicas, dict) else {}
         return str(first.get("probe", "")) if isinstance(first, dict) else ""
 
     def with_digest(self, wanted: str) -> str:

@@ -13,7 +13,7 @@ from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.files import sync_directory
 from gaudi3_scale.registry import model_manifest as manifest
 from gaudi3_scale.registry.model_manifest import ModelManifest, TamperedError
-from gaudi3_scale.registry.server import RegistryServer, Version
+from gaudi3_scale.registry.server import TAG, RegistryServer, Version
 
 SPARE = 2**20
 """Bytes that a disk must have beside the model."""
@@ -43,6 +43,22 @@ def fetch(server: RegistryServer, reference: Reference, folder: Path) -> Fetched
         ConfigError: There is no such version, or the folder holds something else.
     """
     return fetch_version(server, server.resolve(reference), reference.alias, folder)
+
+
+def look(server: RegistryServer, reference: Reference, folder: Path) -> dict[str, object]:
+    """Which version this is now, where it comes from, and whether a folder says that it holds it; nothing is written.
+
+    For JSON: ``name``, ``version``, ``alias``, ``digest`` (SHA-256 of its manifest), ``folder``, ``there`` and
+    ``lineage`` (the version's tags without their beginning). ConfigError where there is no such version.
+    """
+    version = server.resolve(reference)
+    found = Fetched(version.name, version.number, reference.alias, version.digest, str(folder.absolute()))
+    try:
+        held = read_manifest(folder)
+    except ConfigError:
+        held = None
+    lineage = {name.removeprefix(TAG): value for name, value in version.tags.items() if name.startswith(TAG)}
+    return {**found.record(), "there": held is not None and held[1] == version.digest, "lineage": lineage}
 
 
 def fetch_version(server: RegistryServer, version: Version, alias: str | None, folder: Path) -> Fetched:

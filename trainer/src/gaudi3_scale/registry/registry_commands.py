@@ -75,6 +75,9 @@ def fetch(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder to make.")],
     uri: Address = None,
     as_json: AsJson = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Write nothing: say which version it is, and whether the folder has it.")
+    ] = False,
 ) -> None:
     """Write a version's files into a folder, each compared with its digest, all of them or none.
 
@@ -82,7 +85,13 @@ def fetch(
     1 the registry cannot be reached.
     """
     from gaudi3_scale.registry.fetching import fetch as fetched
+    from gaudi3_scale.registry.fetching import look
 
+    if dry_run:
+        seen = look(RegistryServer(uri), Reference.parse(which), folder)
+        has = "has it already" if seen["there"] else "does not have it"
+        typer.echo(json.dumps(seen) if as_json else f"{seen['name']} version {seen['version']}: {folder} {has}")
+        return
     done = fetched(RegistryServer(uri), Reference.parse(which), folder)
     if as_json:
         typer.echo(json.dumps(done.record()))
