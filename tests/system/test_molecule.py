@@ -42,8 +42,7 @@ other tests, each time.
 
 def test_every_role_has_a_scenario_with_tests() -> None:
     # What several roles import is tried by their scenarios, and the page, which shows what Prometheus has, end to end.
-    # What is served runs in tests/serving, where real HAProxy and streams are, and with the real vLLM in a proof.
-    roles = {path.name for path in (ROOT / "roles").iterdir()} - {"monitoring_service", "serving", "watch"}
+    roles = {path.name for path in (ROOT / "roles").iterdir()} - {"monitoring_service", "watch"}
     assert (FOLDER / END_TO_END / "tests/test_page_of_the_cluster.py").exists()
     assert set(SCENARIOS) == roles | {END_TO_END}
     for scenario in SCENARIOS:
