@@ -119,6 +119,7 @@ path:
     release: {description: "Release at its end.", type: str, sample: 1.24.1-482}
     system: {description: "System at its end.", type: str, sample: RedHat 9.6}
     cautions: {description: "Sentences on pairs of the end that nothing confirms.", type: list, elements: str}
+    no_way: {description: "The same as RV(no_way), which is empty here.", type: str}
 no_way:
   description: Why there is no way, in one sentence. Empty where there is one.
   returned: success
@@ -167,11 +168,11 @@ def main() -> None:
     except Refusal as error:
         module.fail_json(msg=str(error))
     findings = check(node, keep=keep)
-    path, no_way = None, ""
     try:
-        path = journey(node, wanted, keep=keep, confirmed=given["confirmed"]).as_facts()
+        way = journey(node, wanted, keep=keep, confirmed=given["confirmed"])
+        no_way, path = way.no_way, None if way.no_way else way.as_facts()
     except Refusal as error:
-        no_way = str(error)
+        no_way, path = str(error), None
     module.exit_json(
         changed=False,
         versions=node.as_facts(),

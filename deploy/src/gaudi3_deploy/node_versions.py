@@ -27,10 +27,10 @@ MODULE = "gaudi3.scale.gaudi_release_info"
 _ANSWER = re.compile(r"^(\S+) \| (\w+)!? => (?=\{)", re.M)
 
 
-def pairs(words: Sequence[str], what: str) -> dict[str, str]:
+def pairs(given: Sequence[str], what: str) -> dict[str, str]:
     """NAME=VALUE by name. Raises UsageError for another word, and for a name twice."""
     found: dict[str, str] = {}
-    for word in words:
+    for word in given:
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise UsageError(f"{what} {word!r} is none: give NAME=VALUE, as torch=2.11.")
@@ -61,12 +61,12 @@ def _node(facts: Mapping[str, Any], name: str) -> Node:
         raise UsageError(f"{name}: {refusal}" if name else str(refusal)) from None
 
 
-def _given(words: Sequence[str], read: Mapping[str, Any]) -> dict[str, Any]:
+def _given(values: Sequence[str], read: Mapping[str, Any]) -> dict[str, Any]:
     """Facts by their words; ``packages.NAME=VERSION`` is one of the packages."""
     known = read.get("packages")
     packages: dict[str, str] = dict(known) if isinstance(known, Mapping) else {}
     found: dict[str, Any] = {}
-    for name, value in pairs(words, "--fact").items():
+    for name, value in pairs(values, "--fact").items():
         head, dot, package = name.partition(".")
         if head == "packages" and dot:
             packages[package] = value

@@ -14,7 +14,7 @@ from .compat import FORBIDDEN, Matrix
 from .matrix import CHANGES, SOURCES, UNCONFIRMED
 from .need import doing, images, need, wishes_of
 from .node import Node, numbers, said_system
-from .route import Move, NoWay, Station, Target, World, route, station_of, why
+from .route import Move, Station, Target, World, obstacle, route, station_of, why
 from .rules import check
 from .versions import Release, version_of
 
@@ -22,10 +22,6 @@ from .versions import Release, version_of
 GOALS = ("release", "system", "torch", "vllm", "preboot")
 #: Parts that may be kept, so that the rest follows them.
 KEEP = ("image", "plugin", "vllm", "driver", "packages")
-
-
-class Unreachable(Refusal):
-    """The goal is a good one, and nothing leads there."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +54,10 @@ class Journey:
     steps: tuple[Step, ...]
     release: str
     system: str
-    cautions: tuple[str, ...]
+    cautions: tuple[str, ...] = ()
     """On pairs of its end of which nothing is known."""
+    no_way: str = ""
+    """Why there are no steps, in one sentence; empty where there is a way."""
 
     @property
     def changes(self) -> int:
@@ -80,6 +78,7 @@ class Journey:
             "release": self.release,
             "system": self.system,
             "cautions": list(self.cautions),
+            "no_way": self.no_way,
         }
 
 
@@ -90,19 +89,22 @@ def journey(
     keep: Sequence[str] = (),
     confirmed: bool = False,
 ) -> Journey:
-    """The shortest way to a goal, or without one to versions that go together; ``Unreachable`` where there is none."""
+    """The shortest way to a goal, or without one to versions that go together; ``Refusal`` for what cannot be asked."""
     table = matrix or Matrix()
     wanted = check_goal(goal)
     start = station_of(node, table)
     if not start.system and (wanted.get("system") or not start.release):
         raise Refusal("The node's system is not known: give it as system=..., for example system='Ubuntu 24.04'.")
     world = World(table, node.generation, confirmed)
-    target = Target(_releases(node, wanted, table, keep), wanted.get("system", ""), wanted.get("preboot", ""))
-    try:
-        way = route(world, start, target)
-    except NoWay as error:
+    releases, none = _releases(node, wanted, table, keep)
+    if none:
+        return Journey((), start.release, start.system, no_way=none)
+    target = Target(releases, wanted.get("system", ""), wanted.get("preboot", ""))
+    way = route(world, start, target)
+    if way is None:
         there = _said(wanted) or "versions that go together"
-        raise Unreachable(f"No way leads from {_where(start)} to {there}: {error}.") from None
+        said = f"No way leads from {_where(start)} to {there}: {obstacle(world, start, target)}."
+        return Journey((), start.release, start.system, no_way=said)
     end = way[-1].to if way else start
     steps, at = [], start
     for move in way:
@@ -126,8 +128,8 @@ def check_goal(given: Mapping[str, str]) -> dict[str, str]:
     return {**wishes_of({name: value for name, value in given.items() if name != "preboot"}), **preboot}
 
 
-def _releases(node: Node, wanted: Mapping[str, str], table: Matrix, keep: Sequence[str]) -> tuple[str, ...]:
-    """The releases that the goal allows; none where any does."""
+def _releases(node: Node, wanted: Mapping[str, str], table: Matrix, keep: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """The releases that the goal allows, none where any does; and why no release does, in one sentence."""
     odd = sorted(set(keep) - set(KEEP))
     if odd:
         raise Refusal(f"{printable(odd[0], 60)!r} cannot be kept: give some of {', '.join(KEEP)}.")
@@ -140,11 +142,10 @@ def _releases(node: Node, wanted: Mapping[str, str], table: Matrix, keep: Sequen
             raise Refusal(f"{name} is of {claims[name]}, which is in no matrix: take another one, or do not keep it.")
         wishes.setdefault("release", claims[name])
     if not wishes:
-        return ()
+        return (), ""
     found = need(wishes, table)  # refuses what nothing knows
-    if not found.candidates:
-        raise Unreachable(f"No release does all of {_said(wishes)}: {' '.join(found.instead)}")
-    return tuple(doing(table, wishes))
+    none = f"No release does all of {_said(wishes)}: {' '.join(found.instead)}"
+    return tuple(doing(table, wishes)), "" if found.candidates else none
 
 
 def _asked(wanted: Mapping[str, str], keep: Sequence[str], move: Move) -> str:

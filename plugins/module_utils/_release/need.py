@@ -92,7 +92,7 @@ def doing(table: Matrix, wishes: Mapping[str, str]) -> list[str]:
     """Releases that do all wishes, the best first."""
     counted = []
     for release in table.releases:
-        verdicts = [verdict(table, release, axis, wishes) for axis in wishes]
+        verdicts = [answer_to(table, release, axis, wishes) for axis in wishes]
         if all(each.level != FORBIDDEN for each in verdicts):
             counted.append((sum(each.level != CONFIRMED for each in verdicts), release))
     counted.sort(key=lambda each: Release.parse(each[1]), reverse=True)
@@ -100,7 +100,7 @@ def doing(table: Matrix, wishes: Mapping[str, str]) -> list[str]:
     return [release for _doubts, release in counted]
 
 
-def verdict(table: Matrix, release: str, axis: str, wishes: Mapping[str, str]) -> Verdict:
+def answer_to(table: Matrix, release: str, axis: str, wishes: Mapping[str, str]) -> Verdict:
     """Whether a release does one wish. A PyTorch or a vLLM that nothing says it has is not taken for wished."""
     value, system = wishes[axis], wishes.get("system", "")
     if axis == "release":

@@ -13,6 +13,7 @@ import heapq
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Optional
 
 from .compat import FORBIDDEN, Matrix, Verdict
 from .matrix import SOURCES, UNCONFIRMED
@@ -51,10 +52,6 @@ class Move:
         return 1 + self.boots
 
 
-class NoWay(Exception):
-    """Nothing leads there; says what is in the way."""
-
-
 @dataclass(frozen=True)
 class World:
     """What stays as it is on the way."""
@@ -86,13 +83,13 @@ class World:
         """The pairs of a station that are forbidden."""
         return frozenset(pair for pair, verdict in self.verdicts(at) if verdict.level == FORBIDDEN)
 
-    def doubts(self, at: Station) -> int:
+    def doubts(self, at: Station) -> frozenset[tuple[str, ...]]:
         """Its pairs that nothing confirms."""
-        return sum(verdict.level == UNCONFIRMED for _pair, verdict in self.verdicts(at))
+        return frozenset(pair for pair, verdict in self.verdicts(at) if verdict.level == UNCONFIRMED)
 
     def enters(self, old: Station, new: Station) -> bool:
         """Whether a change brings nothing that is forbidden; what was broken before may still be."""
-        if self.confirmed and self.doubts(new) > self.doubts(old):
+        if self.confirmed and not self.doubts(new) <= self.doubts(old):
             return False
         return self.broken(new) <= self.broken(old)
 
@@ -154,8 +151,8 @@ class Target:
         return bool(at.release) and at.loaded and not world.broken(at)
 
 
-def route(world: World, start: Station, target: Target) -> list[Move]:
-    """The shortest way; ``NoWay`` where none is allowed."""
+def route(world: World, start: Station, target: Target) -> Optional[list[Move]]:
+    """The shortest way; None where none is allowed, as ``obstacle`` says."""
     order = itertools.count()
     preboots = bool(target.preboot) or any(each.generation == world.generation for each in world.table.preboots)
     waiting: list[tuple[int, int, int, Station, tuple[Move, ...]]] = [(0, 0, next(order), start, ())]
@@ -169,12 +166,13 @@ def route(world: World, start: Station, target: Target) -> list[Move]:
             return list(way)
         for move in world.moves(at, preboots and bool(start.preboot)):
             if move.to not in done and world.enters(at, move.to):
-                entry = (cost + move.cost, doubts + world.doubts(move.to), next(order), move.to, (*way, move))
+                entry = (cost + move.cost, doubts + len(world.doubts(move.to)), next(order), move.to, (*way, move))
                 heapq.heappush(waiting, entry)
-    raise NoWay(_in_the_way(world, start, target))
+    return None
 
 
-def _in_the_way(world: World, start: Station, target: Target) -> str:
+def obstacle(world: World, start: Station, target: Target) -> str:
+    """What forbids to be there, as a part of a sentence."""
     release = start.release if not target.releases or start.release in target.releases else target.releases[0]
     moved = bool(target.system) and target.system != start.system
     if moved and not any(each.new == target.system for each in world.table.successors(start.system)):

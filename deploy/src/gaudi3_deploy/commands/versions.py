@@ -11,7 +11,7 @@ from rich.table import Column, Table
 
 from gaudi3_deploy.app import Context, Json, app, print_json
 from gaudi3_deploy.collection._refusal import Refusal
-from gaudi3_deploy.collection._release.journey import KEEP, Journey, Unreachable, check_goal, journey
+from gaudi3_deploy.collection._release.journey import KEEP, Journey, check_goal, journey
 from gaudi3_deploy.collection._release.need import need as needs
 from gaudi3_deploy.collection._release.node import Node, said_system
 from gaudi3_deploy.collection._release.rules import Finding, consistent, culprit
@@ -57,9 +57,9 @@ def need(
             table.add_row(row.axis, row.value, row.source)
         settings.console.print(table, soft_wrap=True)
         if len(found.candidates) > 1:
-            _say(settings, [f"also: {', '.join(found.candidates[1:])}"])
+            _print(settings, [f"also: {', '.join(found.candidates[1:])}"])
     else:
-        _say(settings, ["No release does all of this.", *found.instead])
+        _print(settings, ["No release does all of this.", *found.instead])
     if not found.release:
         raise typer.Exit(1)
 
@@ -95,7 +95,7 @@ def check(
         print_json({"nodes": answers})
     else:
         for name, found in judged.items():
-            _say(settings, _judgement(name, asked[name], found))
+            _print(settings, _judgement(name, asked[name], found))
     if not all(map(consistent, judged.values())):
         raise typer.Exit(1)
 
@@ -127,18 +127,21 @@ def path(
         goal = check_goal(pairs(to or [], "--to"))
         asked = nodes(facts, fact or [], inventory, hosts, settings.collection)
         ways = {name: journey(node, goal, keep=kept, confirmed=confirmed) for name, node in asked.items()}
-    except Unreachable as error:
-        raise DeployError(str(error)) from error
     except Refusal as refusal:
         raise UsageError(str(refusal)) from refusal
+    none = next((way.no_way for way in ways.values() if way.no_way), "")
     if as_json:
         print_json({"nodes": {name: way.as_facts() for name, way in ways.items()}})
+        if none:
+            raise typer.Exit(1)
         return
+    if none:
+        raise DeployError(none)
     same: dict[Journey, list[str]] = {}
     for name, way in ways.items():
         same.setdefault(way, []).append(name)
     for way, names in same.items():
-        _say(settings, _way(names, way))
+        _print(settings, _way(names, way))
 
 
 def _kept(keep: Sequence[str] | None) -> tuple[str, ...]:
@@ -173,6 +176,6 @@ def _way(names: Sequence[str], way: Journey) -> Iterable[str]:
     yield f"  {changes}: {where}" if way.steps else f"  nothing to do: {where}"
 
 
-def _say(settings: Context, lines: Iterable[str]) -> None:
+def _print(settings: Context, lines: Iterable[str]) -> None:
     for line in lines:
         settings.console.print(line, highlight=False, markup=False, soft_wrap=True)
