@@ -177,6 +177,10 @@ def obstacle(world: World, start: Station, target: Target) -> str:
     moved = bool(target.system) and target.system != start.system
     if moved and not any(each.new == target.system for each in world.table.successors(start.system)):
         return f"no upgrade leads from {said_system(start.system)} to {said_system(target.system)}"
+    if target.preboot and not start.preboot:
+        return "the preboot firmware that the cards have is not known"
+    if target.preboot and target.preboot not in {version_of(each) for each in world.table.releases}:
+        return f"preboot firmware comes with a release, and {target.preboot} is of none"
     kernel = "" if moved else start.kernel
     end = replace(start, release=release, system=target.system or start.system, kernel=kernel)
     reasons = [verdict.why for _pair, verdict in world.verdicts(end) if verdict.level == FORBIDDEN]
