@@ -95,6 +95,14 @@ def test_a_vllm_that_is_asked_for_brings_its_release() -> None:
     assert (found.release, found.steps[1].what) == ("1.24.1-482", "Take vLLM 0.26.0")
 
 
+def test_preboot_firmware_is_flashed_from_the_release_that_has_it() -> None:
+    found = journey(Node.of({**NODE, "preboot": "hl-gaudi3-1.21.0-fw-1"}), {"preboot": "1.23.0"})
+    assert [step.what for step in found.steps] == [
+        "Take the driver out and flash the preboot firmware of 1.23.0 with hl-fw-loader"
+    ]
+    assert "a card whose power fails meanwhile" in found.steps[0].breaks
+
+
 def test_a_bare_node_gets_a_release() -> None:
     found = journey(Node.of({"system": "Ubuntu 24.04", "generation": "gaudi3"}), {})
     assert [step.what for step in found.steps] == [
@@ -139,6 +147,16 @@ def test_what_cannot_be_asked_is_one_sentence(
             NODE,
             {"torch": "2.11", "vllm": "0.16.0"},
             "No release does all of torch 2.11, vllm 0.16.0: PyTorch 2.11 goes",
+        ),
+        (
+            NODE,
+            {"preboot": "1.22.0"},
+            "No way leads from 1.23.0-695 on RHEL 9.4 to preboot 1.22.0: the preboot firmware",
+        ),
+        (
+            {**NODE, "preboot": "1.21.0"},
+            {"preboot": "7.0.0"},
+            "No way leads from 1.23.0-695 on RHEL 9.4 to preboot 7.0.0: preboot firmware comes with a release",
         ),
         (
             {"system": "Ubuntu 22.04", "generation": "gaudi", "driver": "1.18.0"},
