@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Column, Table
 
 from gaudi3_deploy.app import Context, Json, app, print_json
 from gaudi3_deploy.collection._refusal import Refusal
@@ -52,10 +51,10 @@ def need(
     if as_json:
         print_json(found.as_facts())
     elif found.release:
-        table = Table(Column("what"), Column("value"), Column("source"), box=None, pad_edge=False)
-        for row in found.rows:
-            table.add_row(row.axis, row.value, row.source)
-        settings.console.print(table, soft_wrap=True)
+        rows = [("what", "value", "source"), *((row.axis, row.value, row.source) for row in found.rows)]
+        widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+        # Not a table of the terminal's width, which would break names of images.
+        _print(settings, (f"{row[0]:{widths[0]}}  {row[1]:{widths[1]}}  {row[2]}" for row in rows))
         if len(found.candidates) > 1:
             _print(settings, [f"also: {', '.join(found.candidates[1:])}"])
     else:
