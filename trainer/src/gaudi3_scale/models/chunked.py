@@ -72,7 +72,7 @@ def token_losses(
     model: nn.Module, labels: Tensor, chunks: int, forward: Callable[[], Any]
 ) -> tuple[Tensor, Any] | None:
     """As `mean_loss`, but the cross-entropy of each label, (B, T), 0 where it is IGNORED."""
-    found = _computed(model, labels, chunks, forward, _each)
+    found = _computed(model, labels, chunks, forward, _losses)
     return None if found is None else (found[0].reshape(labels.shape), found[1])
 
 
@@ -103,7 +103,7 @@ def _mean(parts: Parts, labels: Tensor) -> Tensor:
     return total / (labels != IGNORED).sum().clamp(min=1)
 
 
-def _each(parts: Parts, labels: Tensor) -> Tensor:
+def _losses(parts: Parts, labels: Tensor) -> Tensor:
     return torch.cat([part[None, :, None] for part in parts("none")], 1)
 
 
