@@ -49,6 +49,8 @@ REQUESTS = (
     ("chargeback --format xml none", "Invalid value for '--format'"),
     ("kubernetes", "JOB is missing: give the YAML file of the job"),
     ("kubernetes none.yml", "The configuration none.yml cannot be read"),
+    ("slurm", "JOB is missing: give the YAML file of the job"),
+    ("slurm none.yml", "The configuration none.yml cannot be read"),
     ("migrate none.py", "none.py does not exist: give the program's file."),
     ("recipe-cache pack none", "Missing option '--to'"),
     ("plan --devices 0", "--devices is '0'"),

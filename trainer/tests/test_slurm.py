@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 from gaudi3_scale.cli import app
 from gaudi3_scale.config import Config
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.slurm.options import ASKED, FILE, NOT_CARRIED, SlurmOptions, seconds_of
 from gaudi3_scale.slurm.script import END, batch_script
 from gaudi3_scale.slurm.slurm_job import make
+from gaudi3_scale.slurm.slurm_options import ASKED, FILE, NOT_CARRIED, SlurmOptions, seconds_of
 
 LEAST: dict[str, Any] = {
     "name": "big",

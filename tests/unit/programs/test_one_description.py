@@ -31,7 +31,7 @@ from gaudi3_scale.kubernetes.cluster import NOT_CARRIED, ClusterOptions
 from gaudi3_scale.kubernetes.cluster_file import checked
 from gaudi3_scale.kubernetes.kubernetes_job import make, uses_cards
 from gaudi3_scale.kubernetes.manifests import manifests
-from gaudi3_scale.slurm import options as slurm_options
+from gaudi3_scale.slurm import slurm_options
 from gaudi3_scale.slurm.script import END, batch_script
 from gaudi3_scale.slurm.slurm_job import make as make_slurm
 

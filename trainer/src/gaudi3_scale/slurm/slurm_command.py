@@ -35,9 +35,9 @@ def slurm(
     """
     from gaudi3_scale.config import load
     from gaudi3_scale.files import write_atomically
-    from gaudi3_scale.slurm.options import FILE
     from gaudi3_scale.slurm.script import HEAD, batch_script
     from gaudi3_scale.slurm.slurm_job import make
+    from gaudi3_scale.slurm.slurm_options import FILE
 
     if print_template:
         typer.echo(FILE.template(), nl=False)

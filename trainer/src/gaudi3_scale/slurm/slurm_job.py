@@ -8,8 +8,8 @@ from typing import Any
 from gaudi3_scale.config import Config
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.job_file_text import as_text
-from gaudi3_scale.slurm.checks import problems
-from gaudi3_scale.slurm.options import SlurmOptions
+from gaudi3_scale.slurm.slurm_checks import problems
+from gaudi3_scale.slurm.slurm_options import SlurmOptions
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from gaudi3_scale.config import Config
 from gaudi3_scale.launcher_checks import leaving, open_secrets, read_by, variable, written_by
-from gaudi3_scale.slurm.options import LAUNCHER, SlurmOptions, seconds_of
+from gaudi3_scale.slurm.slurm_options import LAUNCHER, SlurmOptions, seconds_of
 
 EARLY = 60
 """Seconds by which Slurm may send the signal ahead of the time that it is given (sbatch's manual, --signal)."""
