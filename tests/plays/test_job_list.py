@@ -82,6 +82,14 @@ def test_all_jobs_start_before_one_is_waited_for(three: Cluster, ended: Playbook
     assert order.index(("Bring the job to its state", "gaudi-3")) < order.index(("Wait for the job", "gaudi-1"))
 
 
+def test_the_nodes_of_a_job_do_its_tasks_together(three: Cluster, ended: PlaybookRun) -> None:
+    """A node that went before the head would not know which cards were chosen, nor how far the job is."""
+    tasks = [(task.partition(" : ")[2], host) for host, task, _result in ended.results()]
+    for name in ("See what the job can use now", "Bring the job to its state"):
+        first = tasks.index((name, "gaudi-1"))
+        assert tasks[first + 1] == (name, "gaudi-2"), name
+
+
 def test_what_the_command_line_gives_counts_for_all_jobs(three: Cluster, ended: PlaybookRun) -> None:
     run = train(three, JOBS, "--check", trainer_state="absent")
     assert run.returncode == 0 and {host for host, _task in run.changed()} == set(three.hosts), run.messages()
