@@ -117,7 +117,7 @@ over_checkout = rm -rf $(1) && $(PYTHON) -m venv $(1) && \
 .cache/migration/old/.ready: requirements/contract-optimum.txt requirements/versions.pins | $(VENV)/.dev
 	$(call over_checkout,$(@D))
 	$(BIN)/python requirements/pick.py requirements/contract.txt wheel > $(@D)/wheel.txt
-	$(BIN)/python requirements/pick.py requirements/versions.pins datasets evaluate > $(@D)/more.txt
+	$(BIN)/python requirements/pick.py requirements/versions.pins datasets evaluate peft > $(@D)/more.txt
 	$(@D)/bin/python -m $(INSTALL) --no-deps -r $(@D)/wheel.txt
 	$(@D)/bin/python -m pip install --quiet --require-hashes --no-deps --no-build-isolation -r $<
 	$(@D)/bin/python -m $(INSTALL) --no-deps -r $(@D)/more.txt

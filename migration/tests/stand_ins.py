@@ -9,6 +9,7 @@ from pathlib import Path
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[EOS]"]
 WORDS = [f"w{number}" for number in range(56)]
+MARKS = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), SPECIAL, strict=False))
 BERT = {
     "vocab_size": 62,
     "hidden_size": 32,
@@ -32,7 +33,10 @@ class Metric(evaluate.Metric):
 """
 TEXTS = '{"predictions": datasets.Value("string"), "references": datasets.Value("string")}'
 NUMBERS = '{"predictions": datasets.Value("int32"), "references": datasets.Value("int32")}'
-METRICS = {"accuracy": NUMBERS, "squad": TEXTS, "squad_v2": TEXTS, "sacrebleu": TEXTS}
+METRICS = {
+    "accuracy": NUMBERS,
+    **dict.fromkeys(("squad", "squad_v2", "sacrebleu", "rouge"), TEXTS),
+}
 """Modules that `evaluate.load` takes from the working folder, as it would ask the hub for them otherwise."""
 
 
@@ -44,6 +48,10 @@ def make(folder: Path) -> None:
     for name, features in METRICS.items():
         (folder / name).mkdir()
         (folder / name / f"{name}.py").write_text(METRIC.format(features=features))
+    # What run_summarization.py looks for at its start; to split sentences it would need what is in there.
+    for name in ("punkt", "punkt_tab"):
+        (folder / "nltk" / "tokenizers" / name).mkdir(parents=True)
+    (folder / "nltk" / "punkt_tab").mkdir()
     (folder / "gaudi").mkdir()
     settings = {"use_fused_adam": True, "use_fused_clip_norm": True}
     (folder / "gaudi" / "gaudi_config.json").write_text(json.dumps(settings))
@@ -51,7 +59,6 @@ def make(folder: Path) -> None:
 
 def _models(folder: Path) -> None:
     import torch
-    from tokenizers import Tokenizer, models, pre_tokenizers
     from tokenizers.implementations import BertWordPieceTokenizer
     from transformers import (
         BertConfig,
@@ -60,14 +67,12 @@ def _models(folder: Path) -> None:
         BertForSequenceClassification,
         LlamaConfig,
         LlamaForCausalLM,
-        PreTrainedTokenizerFast,
         T5Config,
         T5ForConditionalGeneration,
     )
 
     torch.manual_seed(1)
     vocabulary = {word: number for number, word in enumerate([*SPECIAL, *WORDS])}
-    marks = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), SPECIAL, strict=False))
     for name, kind in (
         ("bert-cls", BertForSequenceClassification),
         ("bert-mlm", BertForMaskedLM),
@@ -75,7 +80,7 @@ def _models(folder: Path) -> None:
     ):
         kind(BertConfig(**BERT)).save_pretrained(folder / name)
         BertWordPieceTokenizer(vocab=vocabulary).save(str(folder / name / "tokenizer.json"))
-        settings = {"tokenizer_class": "BertTokenizerFast", "do_lower_case": True, "model_max_length": 64, **marks}
+        settings = {"tokenizer_class": "BertTokenizerFast", "do_lower_case": True, "model_max_length": 64, **MARKS}
         (folder / name / "tokenizer_config.json").write_text(json.dumps(settings))
     llama = LlamaConfig(
         vocab_size=62,
@@ -101,14 +106,22 @@ def _models(folder: Path) -> None:
     )
     T5ForConditionalGeneration(t5).save_pretrained(folder / "t5")
     for name in ("llama", "t5"):
-        tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-        tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-        made = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="[EOS]", bos_token="[EOS]", **marks)
-        made.save_pretrained(folder / name)
-        # transformers 5 writes a name of its own there, which 4.55 does not know.
-        path = folder / name / "tokenizer_config.json"
-        settings = json.loads(path.read_text()) | {"tokenizer_class": "PreTrainedTokenizerFast"}
-        path.write_text(json.dumps(settings))
+        word_tokenizer(folder / name)
+
+
+def word_tokenizer(path: Path) -> None:
+    """A token a word."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    vocabulary = {word: number for number, word in enumerate([*SPECIAL, *WORDS])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    made = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="[EOS]", bos_token="[EOS]", **MARKS)
+    made.save_pretrained(path)
+    # transformers 5 writes a name of its own there, which 4.55 does not know.
+    file = path / "tokenizer_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"tokenizer_class": "PreTrainedTokenizerFast"}))
 
 
 def _data(folder: Path, draw: random.Random) -> None:
@@ -129,5 +142,7 @@ def _data(folder: Path, draw: random.Random) -> None:
         one = {"id": str(number), "title": "t", "context": text, "question": sentence(4), "answers": answers}
         questions.append(one)
     (folder / "qa.json").write_text(json.dumps({"data": questions}))
+    summaries = [{"text": sentence(16), "summary": sentence(4)} for _ in range(64)]
+    (folder / "summaries.json").write_text("\n".join(map(json.dumps, summaries)) + "\n")
     pairs = [{"translation": {"en": sentence(8), "de": sentence(8)}} for _ in range(64)]
     (folder / "trans.json").write_text("\n".join(map(json.dumps, pairs)) + "\n")

@@ -162,3 +162,28 @@ def test_helpers_of_optimum_habana_become_lines_that_run(rewrite: Rewrite) -> No
     assert timer.is_running() and timer.total_time() >= timer.last_duration >= 0  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match=r"start\(\) comes before"):
         type(timer)().step()  # type: ignore[attr-defined]
+
+
+def test_what_every_configuration_of_a_model_had_is_asked_for(rewrite: Rewrite) -> None:
+    made = rewrite(
+        """
+        from optimum.habana import GaudiTrainer
+        kind = config.model_type if config.tokenizer_class is None else config.tokenizer_class
+        decodes = model.config.is_decoder
+        model.config.tokenizer_class = "mine"
+        model.config.prefix += "x"
+        other = parser.prefix
+        """
+    )
+    assert made.after.splitlines()[1:] == [
+        'kind = config.model_type if getattr(config, "tokenizer_class", None) is None'
+        ' else getattr(config, "tokenizer_class", None)',
+        'decodes = getattr(model.config, "is_decoder", False)',
+        'model.config.tokenizer_class = "mine"',
+        'model.config.prefix += "x"',
+        "other = parser.prefix",
+    ]
+    assert [(each.what, each.then) for each in made.findings if "config." in each.what] == [
+        ("config.tokenizer_class", 'getattr(config, "tokenizer_class", None)'),
+        ("model.config.is_decoder", 'getattr(model.config, "is_decoder", False)'),
+    ]

@@ -140,3 +140,20 @@ def test_another_model_is_no_job(tmp_path: Path) -> None:
     (tmp_path / "run.py").write_text("from optimum.habana import GaudiTrainer\n")
     with pytest.raises(MigrationError, match="no causal language model"):
         job(migrate(tmp_path / "run.py"), COMMAND)
+
+
+def test_a_helper_that_imports_only_what_moved_is_rewritten(tmp_path: Path) -> None:
+    (tmp_path / "run.py").write_text("from optimum.habana import GaudiTrainer\nfrom first import load\n")
+    (tmp_path / "first.py").write_text("from second import logger\n\n\ndef load():\n    logger.info('x')\n")
+    (tmp_path / "second.py").write_text("from optimum.utils import logging\n\nlogger = logging.get_logger(__name__)\n")
+    [_program, helper] = migrate(tmp_path / "run.py")
+    assert helper.path.name == "second.py"
+    assert helper.after == "from transformers.utils import logging\n\nlogger = logging.get_logger(__name__)\n"
+    [only] = migrate(tmp_path / "second.py")
+    assert only.after == helper.after
+
+
+def test_a_plain_program_that_imports_what_moved_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "run.py").write_text("from transformers.utils import send_example_telemetry\n")
+    [made] = migrate(tmp_path / "run.py")
+    assert made.after == made.before and made.findings == []

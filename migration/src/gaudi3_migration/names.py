@@ -181,6 +181,12 @@ GONE = {
     "transformers.utils.send_example_telemetry": "nothing is sent",
 }
 """Calls of these go."""
+CONFIGURATION = {
+    "is_decoder": "False",
+    "prefix": "None",
+    "tokenizer_class": "None",
+}
+"""What each model's configuration had in transformers 4, with its default; in 5 only where a class or file says it."""
 
 TRAINER_MEMBERS = {
     "prediction_loop": "evaluation_loop",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gaudi3_migration.command import migrated_json
 from gaudi3_migration.findings import Finding, Migrated
+from gaudi3_migration.names import MOVED
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -173,14 +174,15 @@ def _local_imports(module: cst.Module) -> list[tuple[str, str, str]]:
 
 
 def uses(read: _Read) -> bool:
-    """Whether a file has to do with optimum-habana at all."""
+    """Whether a file has to do with optimum-habana at all, or imports from optimum what has moved."""
     facts = read.facts
     names = {*facts.imports.values(), *facts.modules, *facts.strings}
     habana = any(each == "optimum.habana" or each.startswith("optimum.habana.") for each in names)
     lazy = bool(facts.lazy) and any(each.startswith("habana_frameworks") for each in facts.imports.values())
     stars = "from optimum.habana" in read.source and "import *" in read.source
     spawned = any("gaudi_spawn" in each for each in facts.strings)
-    return habana or bool(facts.kinds) or lazy or stars or spawned
+    moved = any(f"{each}.".startswith(f"{old}.") for each in names for old in MOVED if old.startswith("optimum."))
+    return habana or moved or bool(facts.kinds) or lazy or stars or spawned
 
 
 def _merged(files: Sequence[_Read], known: dict[str, bool] | None) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 import libcst as cst
-from libcst.metadata import PositionProvider
+from libcst.metadata import ExpressionContext, ExpressionContextProvider, PositionProvider
 
 from gaudi3_migration import arguments as table
 from gaudi3_migration.comments import Gap
@@ -14,7 +14,7 @@ from gaudi3_migration.facts import HABANA, Kind, dotted, literal, string
 from gaudi3_migration.findings import Certainty, Finding
 from gaudi3_migration.imports import Plan, then
 from gaudi3_migration.keywords import code, expression, rewritten_arguments, with_keywords, without
-from gaudi3_migration.names import GENERATE_KEYWORDS, TRAINER_MEMBERS, lookup
+from gaudi3_migration.names import CONFIGURATION, GENERATE_KEYWORDS, TRAINER_MEMBERS, lookup
 from gaudi3_migration.reading import Reader
 
 COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try, cst.ClassDef, cst.FunctionDef, cst.Match)
@@ -24,7 +24,7 @@ LAZY_ONLY = {"wrap_in_hpu_graph", "ModuleCacher", "enable_compiled_autograd", "h
 class Rewriter(cst.CSTTransformer):
     """Rewrites one file; what it met is in `findings`."""
 
-    METADATA_DEPENDENCIES = (PositionProvider,)
+    METADATA_DEPENDENCIES = (PositionProvider, ExpressionContextProvider)
 
     def __init__(self, plan: Plan) -> None:
         super().__init__()
@@ -137,6 +137,11 @@ class Rewriter(cst.CSTTransformer):
             known = self.facts.settings.get(name, False)
             self.note(original_node, f"{base}.{name}", f"{known}: {table.CONFIG_KEYS[name][0]}", "sure", True)
             return cst.Name(str(known))
+        read = self.get_metadata(ExpressionContextProvider, original_node, None) == ExpressionContext.LOAD
+        if read and name in CONFIGURATION and base.rpartition(".")[2] == "config":
+            asked = f'getattr({base}, "{name}", {CONFIGURATION[name]})'
+            self.note(original_node, f"{base}.{name}", asked)
+            return expression(asked)
         return self._member(original_node, updated_node, name, base)
 
     def _member(self, original: cst.Attribute, updated: cst.Attribute, name: str, base: str) -> cst.BaseExpression:
