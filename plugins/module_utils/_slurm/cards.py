@@ -51,7 +51,7 @@ def places(environment: Mapping[str, str]) -> tuple[int, ...]:
     text = environment.get(OF_STEP) or environment.get(OF_JOB) or ""
     found: list[int] = []
     for part in text.split(","):
-        first, _, last = part.strip().partition("-")
+        first, _dash, last = part.strip().partition("-")
         if first.isdigit() and (not last or last.isdigit()):
             found += range(int(first), min(int(last or first), 1000) + 1)
     return tuple(sorted(set(found)))
@@ -65,7 +65,7 @@ def allocation(found: Sequence[int], files: Sequence[int], modules: Mapping[int,
     by_index = {index: module for module, index in modules.items()}
     indices = [files[place] for place in found if place < len(files)]
     pairs = sorted((by_index[index], index) for index in indices if index in by_index)
-    return Allocation(tuple(module for module, _ in pairs), tuple(index for _, index in pairs))
+    return Allocation(tuple(module for module, _index in pairs), tuple(index for _module, index in pairs))
 
 
 def files_of(gres_conf: str) -> list[int]:

@@ -111,7 +111,7 @@ def gres_conf(modules: Mapping[int, int]) -> str:
     lines = [
         f"Name={GRES} Type={TYPE} MultipleFiles=/dev/accel/accel{index},/dev/accel/accel_controlD{index} "
         "Flags=no_gpu_env"
-        for _, index in sorted(modules.items())
+        for _module, index in sorted(modules.items())
     ]
     return HEADER + "\n".join(lines) + "\n"
 
