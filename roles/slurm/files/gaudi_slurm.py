@@ -204,7 +204,7 @@ def run(command: Sequence[str], seconds: float) -> str | None:
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
     ) as process:
         try:
-            output, _ = process.communicate(timeout=seconds)
+            output, _errors = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
