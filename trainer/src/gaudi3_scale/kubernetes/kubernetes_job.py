@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from gaudi3_scale.config import Config
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.job_file_text import as_text
 from gaudi3_scale.kubernetes.checks import problems
 from gaudi3_scale.kubernetes.cluster import ClusterOptions
+from gaudi3_scale.launcher_job import as_read, job_or_command
 
 ANYWHERE = "0.0.0.0"
 LARGEST = 1_000_000
@@ -61,32 +60,15 @@ def make(given: Config | None, options: ClusterOptions) -> KubernetesJob:
     Raises:
         ConfigError: With a sentence for each thing that Kubernetes does not carry, or that no pod could do.
     """
-    if (given is None) != bool(options.command):
-        raise ConfigError(
-            "A job is a job file, or a command in the cluster's file for a script of your own: give one of them."
-        )
-    config, text = _as_read(given or Config(), options)
+    known = {
+        "device": "cpu" if options.devices == "none" else "hpu",
+        "output_dir": f"{options.volumes[0].path}/{options.name}",
+        **({"metrics.address": ANYWHERE} if options.pod_monitor is not None else {}),
+    }
+    config, text = as_read(job_or_command(given, options.command), known, "gaudi3-train kubernetes")
     found = list(problems(config, options))
     if len(text.encode()) > LARGEST:
         found.append(f"The job file has {len(text.encode()):,} bytes, and a ConfigMap holds {LARGEST:,}: shorten it.")
     if found:
         raise ConfigError("\n".join(found))
     return KubernetesJob(options, config, None if given is None else text)
-
-
-def _as_read(given: Config, options: ClusterOptions) -> tuple[Config, str]:
-    """The job as the pods read it, and its file."""
-    values: dict[str, Any] = given.model_dump(mode="json", exclude_unset=True)
-    added = []
-    if "device" not in values:
-        values = {"device": "cpu" if options.devices == "none" else "hpu", **values}
-        added.append("device")
-    if "output_dir" not in values:
-        values = {"output_dir": f"{options.volumes[0].path}/{options.name}", **values}
-        added.append("output_dir")
-    if options.pod_monitor is not None and "address" not in values.get("metrics", {}):
-        values["metrics"] = {**values.get("metrics", {}), "address": ANYWHERE}
-        added.append("metrics.address")
-    config = Config.model_validate(values, context={"elsewhere": True})
-    head = f"# Set by gaudi3-train kubernetes: {', '.join(added)}\n" if added else ""
-    return config, head + as_text(values)
