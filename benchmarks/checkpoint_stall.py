@@ -47,7 +47,7 @@ def main() -> int:
 
     from gaudi3_scale.checkpoint import CheckpointStore
     from gaudi3_scale.checkpoint.fetch import load
-    from gaudi3_scale.checkpoint.peers import Peers
+    from gaudi3_scale.checkpoint.peers import CheckpointPeers
     from gaudi3_scale.checkpoint.restore import capture
     from gaudi3_scale.checkpoint.saver import Saver, Snapshot
 
@@ -77,7 +77,9 @@ def main() -> int:
             return Snapshot(tensors, rest)
 
         def saver(kind: str) -> Saver:
-            made = Saver(CheckpointStore(folder / kind, keep=1), Peers.single(), asynchronous=kind == "asynchronous")
+            made = Saver(
+                CheckpointStore(folder / kind, keep=1), CheckpointPeers.single(), asynchronous=kind == "asynchronous"
+            )
             made.bind(snapshot)
             return made
 
@@ -113,7 +115,7 @@ def main() -> int:
             began = time.perf_counter()
             checkpoint = ours["synchronous"].store.verify(arguments.rounds + 1)
             verified = time.perf_counter() - began
-            load(checkpoint, Peers.single(), restored, [fresh], checkpoint.state())
+            load(checkpoint, CheckpointPeers.single(), restored, [fresh], checkpoint.state())
             times.append((time.perf_counter() - began, verified))
         restore, verified = min(times)
         same = all(torch.equal(a, b) for a, b in zip(model.parameters(), restored.parameters(), strict=True))

@@ -96,12 +96,12 @@ restored: {description: "What was put back.", returned: "O(state=absent)", type:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import claim
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import claim
 
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(argument_spec=claim.ARGUMENTS, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=claim.ARGUMENT_SPEC, supports_check_mode=True)
     module.exit_json(**claim.run(module))
 
 

@@ -184,12 +184,12 @@ cards:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import driver
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import driver
 
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(argument_spec=driver.ARGUMENTS, required_if=driver.REQUIRED_IF, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=driver.ARGUMENT_SPEC, required_if=driver.REQUIRED_IF, supports_check_mode=True)
     module.exit_json(**driver.run(module))
 
 

@@ -136,12 +136,12 @@ without_effect:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import fabric
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import fabric
 
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(argument_spec=fabric.ARGUMENTS, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=fabric.ARGUMENT_SPEC, supports_check_mode=True)
     module.exit_json(**fabric.run(module))
 
 

@@ -115,12 +115,12 @@ loaded:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import firewall
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import firewall
 
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(argument_spec=firewall.ARGUMENTS, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=firewall.ARGUMENT_SPEC, supports_check_mode=True)
     module.exit_json(**firewall.run(module))
 
 

@@ -230,7 +230,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._health.passport impo
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.readings import ToolResult
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.tools import MODES, measure, qualify
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import (
-    ARGUMENT_SPEC,
+    HL_SMI_SPEC,
     HlSmi,
     Runner,
     environment,
@@ -310,7 +310,7 @@ def main() -> None:
     started = time.process_time()
     module = AnsibleModule(
         argument_spec=dict(
-            ARGUMENT_SPEC,
+            HL_SMI_SPEC,
             depth={"type": "str", "choices": [QUICK, STANDARD], "default": QUICK},
             expected_cards={"type": "int"},
             huge_pages={"type": "int"},

@@ -120,7 +120,7 @@ found:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import look
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import look
 
 
 def main() -> None:

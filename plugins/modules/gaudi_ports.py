@@ -86,12 +86,12 @@ brought_up:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import ports
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import ports
 
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(argument_spec=ports.ARGUMENTS, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=ports.ARGUMENT_SPEC, supports_check_mode=True)
     module.exit_json(**ports.run(module))
 
 

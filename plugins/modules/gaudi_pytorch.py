@@ -181,14 +181,14 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import pytorch
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import pytorch
 
 
 def main() -> None:
     """Run the module."""
     # The job's user reads all of this, whatever the umask of the one who installs.
     os.umask(0o022)
-    module = AnsibleModule(argument_spec=pytorch.ARGUMENTS, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=pytorch.ARGUMENT_SPEC, supports_check_mode=True)
     module.exit_json(**pytorch.run(module))
 
 

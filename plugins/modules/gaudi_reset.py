@@ -57,7 +57,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._cards import accel
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import (
-    ARGUMENT_SPEC,
+    HL_SMI_SPEC,
     HlSmiMissing,
     from_module,
     runner,
@@ -111,7 +111,7 @@ def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec=dict(
-            ARGUMENT_SPEC,
+            HL_SMI_SPEC,
             cards={"type": "list", "elements": "int", "default": []},
             settle={"type": "int", "default": 300},
         ),

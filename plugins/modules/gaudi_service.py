@@ -200,12 +200,12 @@ recorded:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import service
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import service
 
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(argument_spec=service.ARGUMENTS, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=service.ARGUMENT_SPEC, supports_check_mode=True)
     module.exit_json(**service.run(module))
 
 

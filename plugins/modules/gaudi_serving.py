@@ -130,12 +130,12 @@ said: {description: "What is served, in a sentence.", returned: "O(state=serving
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import serving
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import serving
 
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(argument_spec=serving.ARGUMENTS, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=serving.ARGUMENT_SPEC, supports_check_mode=True)
     module.exit_json(**serving.run(module))
 
 

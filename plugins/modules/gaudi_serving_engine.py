@@ -50,12 +50,12 @@ program: {description: "The program.", returned: success, type: str, sample: /op
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import serving_engine
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import serving_engine
 
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(argument_spec=serving_engine.ARGUMENTS, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=serving_engine.ARGUMENT_SPEC, supports_check_mode=True)
     module.exit_json(**serving_engine.run(module))
 
 

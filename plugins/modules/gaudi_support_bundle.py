@@ -74,7 +74,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._files import write_f
 from ansible_collections.gaudi3.scale.plugins.module_utils._health import bundle
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.examine import Patience
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import (
-    ARGUMENT_SPEC,
+    HL_SMI_SPEC,
     runner,
 )
 
@@ -83,7 +83,7 @@ def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec=dict(
-            ARGUMENT_SPEC,
+            HL_SMI_SPEC,
             path={"type": "path", "required": True},
             ports_script={"type": "path"},
             health={"type": "dict"},

@@ -516,14 +516,14 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import train
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import train
 
 
 def main() -> None:
     """Run the module."""
     # The job's user reads the folders on the way to its own, whatever the umask of the one who starts it.
     os.umask(0o022)
-    module = AnsibleModule(argument_spec=train.ARGUMENTS, **train.RULES, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=train.ARGUMENT_SPEC, **train.RULES, supports_check_mode=True)
     module.exit_json(**train.run(module))
 
 

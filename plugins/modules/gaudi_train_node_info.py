@@ -191,12 +191,12 @@ held_modules:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import train_node
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import train_node
 
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(argument_spec=train_node.ARGUMENTS, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=train_node.ARGUMENT_SPEC, supports_check_mode=True)
     module.exit_json(**train_node.run(module))
 
 

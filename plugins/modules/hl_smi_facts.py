@@ -325,7 +325,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.card import host_facts
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import (
-    ARGUMENT_SPEC,
+    HL_SMI_SPEC,
     DriverDown,
     HlSmiMissing,
     from_module,
@@ -367,7 +367,7 @@ def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec=dict(
-            ARGUMENT_SPEC,
+            HL_SMI_SPEC,
             gather_subset={
                 "type": "list",
                 "elements": "str",

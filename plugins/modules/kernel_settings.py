@@ -157,12 +157,12 @@ remarks:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import kernel_settings
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import kernel_settings
 
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(argument_spec=kernel_settings.ARGUMENTS, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=kernel_settings.ARGUMENT_SPEC, supports_check_mode=True)
     module.exit_json(**kernel_settings.run(module))
 
 

@@ -139,12 +139,12 @@ packages:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import packages
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import packages
 
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(argument_spec=packages.ARGUMENTS, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=packages.ARGUMENT_SPEC, supports_check_mode=True)
     module.exit_json(**packages.run(module))
 
 

@@ -159,9 +159,14 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._installed import alone
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies.trainer import (
+    ARGUMENT_SPEC,
+    Plan,
+    look,
+    pip_environ,
+)
 from ansible_collections.gaudi3.scale.plugins.module_utils._pip import Pin
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks.trainer import ARGUMENTS, Plan, look, pip_environ
 from ansible_collections.gaudi3.scale.plugins.module_utils._trainer.env import TrainerEnv
 from ansible_collections.gaudi3.scale.plugins.module_utils._trainer.pins import pins_for
 
@@ -213,7 +218,7 @@ def main() -> None:
     """Look, decide, act, tell."""
     # The job's user reads all of this, whatever the umask of the one who installs.
     os.umask(0o022)
-    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
     try:
         plan = look(module)
         result = plan.as_result()

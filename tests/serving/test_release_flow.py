@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import serving
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._serving import folder, releases, request
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import serving
 
 from .module_node import ModuleNode, make_model
 from .node import free_ports
@@ -260,4 +260,4 @@ def test_on_cards_graphs_stay_from_one_start_to_the_next(tmp_path: Path) -> None
 
 def defaults() -> dict[str, Any]:
     """The module's options as they are without a task."""
-    return {name: each.get("default") for name, each in serving.ARGUMENTS.items()}
+    return {name: each.get("default") for name, each in serving.ARGUMENT_SPEC.items()}

@@ -22,7 +22,7 @@ from training import Training, saver
 from gaudi3_scale.checkpoint import CheckpointStore, DamagedCheckpointError, storage
 from gaudi3_scale.checkpoint.fetch import read_all
 from gaudi3_scale.checkpoint.manifest import STATE
-from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.peers import CheckpointPeers
 from gaudi3_scale.checkpoint.reading import VerifiedReader
 from gaudi3_scale.checkpoint.restore import TrainingState
 from gaudi3_scale.checkpoint.resume import agree
@@ -89,11 +89,15 @@ def test_a_damaged_newest_checkpoint_is_passed_over_with_its_reason(
         writer.save(step)
     assert writer.wait()
     store = writer.store
-    assert (found := agree(Peers.single(), store, log=said.append)) is not None and found.step == 20 and said == []
+    assert (
+        (found := agree(CheckpointPeers.single(), store, log=said.append)) is not None
+        and found.step == 20
+        and said == []
+    )
     damage(store.path(20))
     with pytest.raises(DamagedCheckpointError, match=reason):
         store.verify(20)
-    assert (found := agree(Peers.single(), store, log=said.append)) is not None and found.step == 10
+    assert (found := agree(CheckpointPeers.single(), store, log=said.append)) is not None and found.step == 10
     assert len(said) == 1 and said[0].startswith(f"checkpoint {store.path(20)} is damaged (")
     writer.save(25)
     assert writer.wait()
@@ -133,7 +137,7 @@ def test_a_malformed_manifest_is_passed_over(text: str, tmp_path: Path) -> None:
     end = "" if text == "[]" else ', "step": 20, "run": "abc", "layout": "replicated"}'
     (store.path(20) / "manifest.json").write_text(text + end)
     assert (found := store.newest()) is not None and found.step == 10
-    assert (found := agree(Peers.single(), store, log=said.append)) is not None and found.step == 10
+    assert (found := agree(CheckpointPeers.single(), store, log=said.append)) is not None and found.step == 10
     assert len(said) == 2 and all(word.isprintable() and " is damaged (its manifest " in word for word in said)
 
 
@@ -174,7 +178,7 @@ def test_what_is_restored_is_what_was_saved_though_training_went_on_meanwhile(
     assert writer.last_stall < (writer.estimate() or 0)
     resumed = Training()
     resumed.train(1)
-    resumed.resume(writer.store.verify(3), Peers.single())
+    resumed.resume(writer.store.verify(3), CheckpointPeers.single())
     assert resumed.weights() == before
     assert resumed.train(3) == expected and resumed.weights() == training.weights()
 
@@ -359,11 +363,11 @@ def test_a_kill_at_any_instant_of_a_save_leaves_the_one_before_or_the_new_one(tm
     for instant in range(1 + stride, calls + 1, stride):
         folder = tmp_path / str(instant)
         words: list[str] = []
-        found = agree(Peers.single(), CheckpointStore(folder, 1, words.append), log=words.append)
+        found = agree(CheckpointPeers.single(), CheckpointStore(folder, 1, words.append), log=words.append)
         assert found is not None and words == [], f"at {instant}"
         assert all(path.name.startswith("step-") for path in folder.iterdir()), f"at {instant}"
         resumed, expected = Training(), Training()
-        resumed.resume(found, Peers.single())
+        resumed.resume(found, CheckpointPeers.single())
         expected.train(1 if found.step == 1 else 2)
         assert resumed.weights() == expected.weights(), f"at {instant}"
         newest.append(found.step)

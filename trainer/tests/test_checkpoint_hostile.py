@@ -22,7 +22,7 @@ from gaudi3_scale.checkpoint import DamagedCheckpointError
 from gaudi3_scale.checkpoint.description import read_description
 from gaudi3_scale.checkpoint.fetch import read_all
 from gaudi3_scale.checkpoint.manifest import STATE
-from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.peers import CheckpointPeers
 from gaudi3_scale.checkpoint.shape import OF_A_JOB, checked
 from gaudi3_scale.checkpoint.state import pack, unpack
 from gaudi3_scale.errors import TrainerError
@@ -44,7 +44,7 @@ def test_a_hostile_checkpoint_is_refused_and_runs_nothing(attack: Attack, tmp_pa
     assert found is not None, "it is whole by its digests"
     outcome: BaseException | None = None
     try:
-        Training().resume(found, Peers.single())
+        Training().resume(found, CheckpointPeers.single())
     except BaseException as error:
         outcome = error
     assert not marker.exists(), "the checkpoint has run code"
@@ -82,7 +82,7 @@ def test_nothing_of_a_checkpoint_is_given_to_torchs_unpickler(tmp_path: Path, mo
 
     monkeypatch.setattr(torch, "load", refuse)
     resumed = Training()
-    resumed.resume(writer.store.verify(2), Peers.single())
+    resumed.resume(writer.store.verify(2), CheckpointPeers.single())
     assert resumed.weights() == training.weights()
 
 
@@ -181,7 +181,7 @@ def test_a_state_with_odd_content_is_a_sentence_that_names_the_file(tmp_path: Pa
         found = writer.store.verify(1)
         try:
             said = found.state(OF_A_JOB)
-            Training().resume(found, Peers.single())
+            Training().resume(found, CheckpointPeers.single())
             assert of_rank(said, 0, 1) is not None
             read_all(folder)
         except TrainerError as error:

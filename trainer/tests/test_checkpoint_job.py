@@ -15,7 +15,7 @@ from training import Training, saver
 
 from gaudi3_scale.checkpoint import CheckpointStore
 from gaudi3_scale.checkpoint.identity import key_of, remember, settle
-from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.peers import CheckpointPeers
 from gaudi3_scale.checkpoint.resume import agree
 from gaudi3_scale.checkpoint.target import DirectoryTarget
 from gaudi3_scale.checkpoint.upload import Uploader
@@ -61,7 +61,7 @@ def run(rank: int, folder: Path, target: Path, steps: int, key: str, adopt: bool
     """A job, this rank being a node of its own: the step it resumed from, its id, and what it said."""
     said: list[str] = []
     folder = node(folder, rank)
-    own, there = Peers.meet(folder, 30), DirectoryTarget(target)
+    own, there = CheckpointPeers.meet(folder, 30), DirectoryTarget(target)
     store = CheckpointStore(folder / "checkpoints", keep, said.append)
     job, begun = settle(own.patient, folder, store, key, there, adopt)
     found = agree(own.patient, store, None, said.append, there, job, begun, adopt)

@@ -16,7 +16,7 @@ import torch.distributed as dist
 from training import Training, saver
 
 from gaudi3_scale.checkpoint import CheckpointStore, peers, storage
-from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.peers import CheckpointPeers
 from gaudi3_scale.checkpoint.resume import agree
 from gaudi3_scale.checkpoint.store import BUILDING
 from gaudi3_scale.errors import TrainerError
@@ -33,7 +33,7 @@ def node(folder: Path, rank: int) -> Path:
 
 def train(rank: int, folder: Path, sharded: bool, copies: int = 2) -> Any:
     """Train, save after each step (asynchronously), train on; the losses and weights of the whole."""
-    training, own = Training(sharded), Peers.meet(node(folder, rank), 30)
+    training, own = Training(sharded), CheckpointPeers.meet(node(folder, rank), 30)
     writer = saver(node(folder, rank) / "checkpoints", training, own, keep=2, copies=copies)
     for _ in range(STEPS):
         training.train(1)
@@ -46,7 +46,7 @@ def train(rank: int, folder: Path, sharded: bool, copies: int = 2) -> Any:
 def resume(rank: int, folder: Path, sharded: bool) -> Any:
     """Resume from whatever is there, and train as far as `train` does."""
     said: list[str] = []
-    training, own = Training(sharded), Peers.meet(node(folder, rank), 30)
+    training, own = Training(sharded), CheckpointPeers.meet(node(folder, rank), 30)
     store = CheckpointStore(node(folder, rank) / "checkpoints", 2, said.append)
     found = agree(own.patient, store, log=said.append)
     if found is None:
@@ -104,7 +104,7 @@ def test_a_step_that_no_nodes_have_between_them_is_passed_over(tmp_path: Path) -
 
 def fail_on_rank_1(rank: int, folder: Path, where: str) -> tuple[list[int], str]:
     """Rank 1's disk is full while step 2 is saved: who says what, and what is left."""
-    training, own = Training(True), Peers.meet(node(folder, rank), 30)
+    training, own = Training(True), CheckpointPeers.meet(node(folder, rank), 30)
     writer = saver(node(folder, rank) / "checkpoints", training, own)
     training.train(1)
     writer.save(1)
@@ -144,7 +144,7 @@ def test_a_full_disk_on_one_node_is_known_to_all_and_commits_nothing(tmp_path: P
 
 def die(rank: int, folder: Path, who: int, where: str) -> None:
     """All ranks end by SIGKILL while step 2 is saved: the first at a point of the commit, the others after it."""
-    training, own = Training(True), Peers.meet(node(folder, rank), 30)
+    training, own = Training(True), CheckpointPeers.meet(node(folder, rank), 30)
     writer = saver(node(folder, rank) / "checkpoints", training, own)
     training.train(1)
     writer.save(1)
@@ -155,7 +155,7 @@ def die(rank: int, folder: Path, who: int, where: str) -> None:
 
     if rank == who:
         if where == "copy":
-            peers.Peers.exchange = end  # type: ignore[method-assign]
+            peers.CheckpointPeers.exchange = end  # type: ignore[method-assign]
         else:
             setattr(CheckpointStore, where, end)
     training.train(1)
@@ -179,7 +179,7 @@ def test_a_kill_between_the_phases_of_the_commit_loses_no_committed_step(tmp_pat
 
 def elsewhere(rank: int, folder: Path) -> Any:
     """Four ranks at two places; the copies of a file of each, and the waves to three places that lack it."""
-    own = Peers.meet(node(folder, rank // 2), 30)
+    own = CheckpointPeers.meet(node(folder, rank // 2), 30)
     from gaudi3_scale.checkpoint import Entry
 
     owners = {f"f{r}": (r, Entry(1, "")) for r in range(4)}

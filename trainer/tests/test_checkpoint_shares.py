@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gaudi3_scale.checkpoint import Checkpoint, CheckpointStore, Entry, Manifest
-from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.peers import CheckpointPeers
 from gaudi3_scale.checkpoint.resume import agree
 
 SIZES = [900, 800, 700, 600, 500, 400, 300, 200, 100, 50]
@@ -33,7 +33,7 @@ class Meeting:
         return found
 
 
-class Thread(Peers):
+class Thread(CheckpointPeers):
     """One of several ranks, as a thread."""
 
     def __init__(self, rank: int, places: list[int], meeting: Meeting) -> None:

@@ -13,14 +13,14 @@ from training import Training, saver
 
 from gaudi3_scale.checkpoint import CheckpointStore
 from gaudi3_scale.checkpoint.identity import remember, settle
-from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.peers import CheckpointPeers
 from gaudi3_scale.checkpoint.resume import agree
 from gaudi3_scale.checkpoint.signing import Signer
 from gaudi3_scale.checkpoint.target import DirectoryTarget
 from gaudi3_scale.checkpoint.upload import Uploader
 from gaudi3_scale.errors import ConfigError, TrainerError
 
-ALONE = Peers.single()
+ALONE = CheckpointPeers.single()
 
 
 def run(folder: Path, steps: int, key: bytes | None, adopt: bool = False) -> tuple[int | None, list[str]]:

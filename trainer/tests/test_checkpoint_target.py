@@ -16,7 +16,7 @@ from test_checkpoint_sharded import node
 from training import Training, saver
 
 from gaudi3_scale.checkpoint import CheckpointStore
-from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.peers import CheckpointPeers
 from gaudi3_scale.checkpoint.resume import agree
 from gaudi3_scale.checkpoint.target import DirectoryTarget, S3Target, Target, open_target
 from gaudi3_scale.checkpoint.upload import Uploader
@@ -69,7 +69,7 @@ def truncated(target: Target, name: str) -> None:
 def run(rank: int, folder: Path, place: tuple[str, str | None], steps: int, sharded: bool, die: str = "") -> Any:
     """Resume if there is something, train to `steps` with a checkpoint after each, all of them uploaded."""
     said: list[str] = []
-    target, own = open_target(*place), Peers.meet(node(folder, rank), 30)
+    target, own = open_target(*place), CheckpointPeers.meet(node(folder, rank), 30)
     store = CheckpointStore(node(folder, rank) / "checkpoints", 2, said.append)
     found = agree(own.patient, store, None, said.append, target)
     training = Training(sharded)
@@ -191,7 +191,7 @@ def test_nothing_is_committed_in_the_target_before_all_nodes_have_uploaded(tmp_p
     writer.save(1)
     assert writer.wait() and writer.committed is not None
     target = DirectoryTarget(tmp_path / "target")
-    uploader = Uploader(target, writer.store, Peers.single(), said.append, patience=0.3)
+    uploader = Uploader(target, writer.store, CheckpointPeers.single(), said.append, patience=0.3)
     uploader.offer(writer.committed, {"state.safetensors", ".metadata"})
     assert uploader.drain() and "__0_0.distcp, which another node uploads, did not come in 0.3 s" in said[0]
     assert not any(name.endswith("manifest.json") for name in target.sizes())
@@ -204,7 +204,7 @@ def test_a_dead_target_costs_a_sentence_not_the_training(endpoint: str, tmp_path
     said: list[str] = []
     training = Training()
     store = CheckpointStore(tmp_path, 2, said.append)
-    uploader = Uploader(open_target("s3://nowhere/x", endpoint), store, Peers.single(), said.append)
+    uploader = Uploader(open_target("s3://nowhere/x", endpoint), store, CheckpointPeers.single(), said.append)
     writer = saver(tmp_path, training, uploader=uploader)
     for _ in range(2):
         training.train(1)
@@ -220,12 +220,12 @@ def test_a_target_that_does_not_answer_is_no_reason_to_start_anew(endpoint: str,
     said: list[str] = []
     target = open_target("s3://nowhere/x", endpoint)
     with pytest.raises(TrainerError, match=r"No node has a checkpoint, and s3://nowhere/x gives none \(NoSuchBucket"):
-        agree(Peers.single(), CheckpointStore(tmp_path, 2, said.append), None, said.append, target)
+        agree(CheckpointPeers.single(), CheckpointStore(tmp_path, 2, said.append), None, said.append, target)
     training = Training()
     training.train(1)
     writer = saver(tmp_path, training)
     writer.save(1)
     assert writer.wait()
-    found = agree(Peers.single(), writer.store, None, said.append, target)
+    found = agree(CheckpointPeers.single(), writer.store, None, said.append, target)
     assert found is not None and found.step == 1
     assert said[-1].startswith("s3://nowhere/x cannot be asked for newer checkpoints (NoSuchBucket")

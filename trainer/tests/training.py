@@ -11,7 +11,7 @@ from torch import nn
 from gaudi3_scale.checkpoint import CheckpointStore, Saver
 from gaudi3_scale.checkpoint.fetch import load
 from gaudi3_scale.checkpoint.hyperparameters import advance
-from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.peers import CheckpointPeers
 from gaudi3_scale.checkpoint.restore import capture
 from gaudi3_scale.checkpoint.saver import Snapshot
 
@@ -56,7 +56,7 @@ class Training:
         shared = {"step": step, "scheduler": self.scheduler.state_dict()}
         return Snapshot(tensors, training, shared, rank={"random": torch.get_rng_state()})
 
-    def resume(self, checkpoint: Any, peers: Peers) -> None:
+    def resume(self, checkpoint: Any, peers: CheckpointPeers) -> None:
         """Continue from a checkpoint."""
         state = checkpoint.state()
         load(checkpoint, peers, self.model, [self.optimizer], state)
@@ -70,8 +70,10 @@ class Training:
         return {**{n: t.tolist() for n, t in whole.items()}, "groups": rest["groups"]}
 
 
-def saver(folder: Path, training: Training, peers: Peers | None = None, keep: int = 2, **options: Any) -> Saver:
+def saver(
+    folder: Path, training: Training, peers: CheckpointPeers | None = None, keep: int = 2, **options: Any
+) -> Saver:
     """A saver of a training's state."""
-    made = Saver(CheckpointStore(folder, keep, options.pop("log", print)), peers or Peers.single(), **options)
+    made = Saver(CheckpointStore(folder, keep, options.pop("log", print)), peers or CheckpointPeers.single(), **options)
     made.bind(training.snapshot)
     return made

@@ -36,7 +36,7 @@ LOG_DIRECTORY = "/var/log/habana_logs/"
 OUTPUT_LIMIT = 2**26
 
 # Options which every module calling hl-smi has; described once, in the documentation fragment hl_smi.
-ARGUMENT_SPEC = {
+HL_SMI_SPEC = {
     "executable": {"type": "path", "default": "hl-smi"},
     "timeout": {"type": "int", "default": 30},
 }

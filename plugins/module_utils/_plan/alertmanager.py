@@ -16,7 +16,7 @@ from .prometheus import web_configuration
 #: Where the package has its configuration, too.
 DIRECTORY = "/etc/prometheus"
 CONFIGURATION = f"{DIRECTORY}/alertmanager.yml"
-ARGUMENTS = "/etc/default/prometheus-alertmanager"
+ARGUMENT_SPEC = "/etc/default/prometheus-alertmanager"
 PACKAGE = "prometheus-alertmanager"
 GROUP = "prometheus"
 NOBODY = "nobody"
@@ -28,7 +28,7 @@ class Alertmanager(Service):
     name = "alertmanager"
     unit = "prometheus-alertmanager.service"
     data = "/var/lib/prometheus/alertmanager"
-    arguments_file = ARGUMENTS
+    arguments_file = ARGUMENT_SPEC
     programs = ("/usr/bin/prometheus-alertmanager",)
     secret_files = tuple(f"{DIRECTORY}/alertmanager{end}" for end in (".crt", ".key", "-web.yml"))
 
@@ -83,7 +83,7 @@ class Alertmanager(Service):
     def written(self) -> list[str]:
         """All that the role writes."""
         names = ("-ca.crt", ".crt", ".key", "-web.yml", ".yml")
-        files = [*(f"{DIRECTORY}/alertmanager{end}" for end in names), ARGUMENTS]
+        files = [*(f"{DIRECTORY}/alertmanager{end}" for end in names), ARGUMENT_SPEC]
         return [*files, *([self.page_of_certificates] if self.page_of_certificates else [])]
 
     def files(self, secrets: Secrets) -> list[File]:
@@ -121,7 +121,7 @@ class Alertmanager(Service):
                 "alertmanager_inhibit_rules make",
             ),
             File(
-                ARGUMENTS,
+                ARGUMENT_SPEC,
                 f"{controller.head()}{arguments_line(self.arguments)}\n",
                 GROUP,
                 "0640",

@@ -18,7 +18,7 @@ from .model import Answers
 from .monitoring import File, Service, certificate_of, stem
 from .prometheus_targets import QUIET, expected, target_file, text
 
-ARGUMENTS = "/etc/default/prometheus"
+ARGUMENT_SPEC = "/etc/default/prometheus"
 #: Where a site's own configuration is kept, of which its jobs go on.
 KEPT = {CONFIGURATION: f"{DIRECTORY}/site.yml"}
 GROUP = "prometheus"
@@ -32,7 +32,7 @@ class Prometheus(Service):
     name = "prometheus"
     unit = "prometheus.service"
     data = "/var/lib/prometheus/metrics2"
-    arguments_file = ARGUMENTS
+    arguments_file = ARGUMENT_SPEC
     programs = ("/usr/bin/prometheus",)
     secret_files = (f"{DIRECTORY}/server.crt", f"{DIRECTORY}/server.key", f"{DIRECTORY}/web.yml")
     planned: Optional[Plan] = None
@@ -155,7 +155,7 @@ class Prometheus(Service):
         names += [f"{service}_password" for service in self.passwords]
         files = [f"{DIRECTORY}/{name}" for name in names] + self.target_files
         files += [f"{DIRECTORY}/{name}" for name in self.wanted.rules]
-        return [*files, ARGUMENTS, *([self.page_of_certificates] if self.page_of_certificates else [])]
+        return [*files, ARGUMENT_SPEC, *([self.page_of_certificates] if self.page_of_certificates else [])]
 
     def record(self, files: Sequence[str]) -> dict[str, Any]:
         """With the cluster."""
@@ -226,7 +226,7 @@ class Prometheus(Service):
                 validate="promtool check config %s",
             ),
             File(
-                ARGUMENTS,
+                ARGUMENT_SPEC,
                 f"{controller.head()}{arguments_line(self._planned.arguments)}\n",
                 secret=hidden,
                 restart=True,

@@ -19,7 +19,7 @@ OURS = "ansible_collections.gaudi3.scale"
 #: What somebody looks for who knows the field's words and not this project, and the file that does it.
 PLACES = {
     "the alert rules of Prometheus": "roles/prometheus/templates/gaudi3.rules.yml.j2",
-    "the task that refuses ports that are down": "plugins/module_utils/_tasks/ports.py",
+    "the module that refuses ports that are down": "plugins/module_utils/_module_bodies/ports.py",
     "the health checks of ports": "plugins/module_utils/_health/checks_ports.py",
     "how a job chooses its batch": "trainer/src/gaudi3_scale/job/auto_batch.py",
     "the rendezvous address of a job": "plugins/module_utils/_jobs/rendezvous.py",
@@ -131,7 +131,7 @@ def test_families_are_private_and_depend_on_each_other_one_way() -> None:
     order = list(TopologicalSorter(families).static_order())  # CycleError where two need each other
     assert order.index("_refusal") < order.index("_cards") < order.index("_jobs") < order.index("_trainer")
     # What modules do is asked by modules alone.
-    assert not any("_tasks" in needed for needed in families.values())
+    assert not any("_module_bodies" in needed for needed in families.values())
 
 
 def test_one_class_for_refusals_and_one_place_that_writes() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import look
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import look
 from ansible_collections.gaudi3.scale.plugins.modules import (
     gaudi_claim,
     gaudi_driver,

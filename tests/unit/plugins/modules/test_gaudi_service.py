@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._host.service_state import youngest
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import listener
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import listener
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_service
 
 from ..sockets import Sockets

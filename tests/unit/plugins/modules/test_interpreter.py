@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import interpreter
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import interpreter
 
 
 def asked(executable: str) -> dict[str, Any]:

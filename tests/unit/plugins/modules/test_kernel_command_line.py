@@ -10,7 +10,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.modules import kernel_command_line
 
-ARGUMENTS = ["iommu=pt", "intel_iommu=on"]
+ARGUMENT_SPEC = ["iommu=pt", "intel_iommu=on"]
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def drop_in(host: Path) -> Path:
 
 def test_report_names_what_is_missing_and_changes_nothing(host: Path, run_module: Any) -> None:
     tool(host, "update-grub", "exit 0")
-    result = run_module(kernel_command_line, root=str(host), arguments=ARGUMENTS)
+    result = run_module(kernel_command_line, root=str(host), arguments=ARGUMENT_SPEC)
     assert (result["changed"], result["missing"], result["reboot_needed"]) == (False, ["iommu=pt"], False)
     assert calls(host) == []
     assert not drop_in(host).exists()
@@ -53,7 +53,7 @@ def test_report_names_what_is_missing_and_changes_nothing(host: Path, run_module
 
 def test_update_grub_runs_once(host: Path, run_module: Any) -> None:
     tool(host, "update-grub", "exit 0")
-    options = {"root": str(host), "arguments": ARGUMENTS, "state": "present"}
+    options = {"root": str(host), "arguments": ARGUMENT_SPEC, "state": "present"}
     predicted = run_module(kernel_command_line, check=True, **options)
     assert predicted["changed"] is True
     assert calls(host) == []
@@ -70,7 +70,7 @@ def test_update_grub_runs_once(host: Path, run_module: Any) -> None:
 
 def test_nothing_stays_when_update_grub_fails(host: Path, run_module: Any) -> None:
     tool(host, "update-grub", "echo 'no space left' >&2; exit 1")
-    result = run_module(kernel_command_line, root=str(host), arguments=ARGUMENTS, state="present")
+    result = run_module(kernel_command_line, root=str(host), arguments=ARGUMENT_SPEC, state="present")
     assert result["failed"] is True
     assert result["msg"] == "update-grub ended with exit code 1 and said 'no space left': nothing was changed."
     assert not drop_in(host).exists()
@@ -79,7 +79,7 @@ def test_nothing_stays_when_update_grub_fails(host: Path, run_module: Any) -> No
 def test_no_reboot_is_needed_once_the_kernel_has_them(host: Path, run_module: Any) -> None:
     tool(host, "update-grub", "exit 0")
     (host / "proc/cmdline").write_text("root=/dev/sda1 iommu=pt intel_iommu=on\n")
-    result = run_module(kernel_command_line, root=str(host), arguments=ARGUMENTS, state="present")
+    result = run_module(kernel_command_line, root=str(host), arguments=ARGUMENT_SPEC, state="present")
     assert (result["missing"], result["reboot_needed"]) == ([], False)
 
 
@@ -101,7 +101,7 @@ def test_grubby_gets_what_is_lacking(host: Path, run_module: Any) -> None:
 *) echo "$2" | sed 's/--args=//' > {host}/added;;
 esac""",
     )
-    options = {"root": str(host), "arguments": ARGUMENTS, "state": "present"}
+    options = {"root": str(host), "arguments": ARGUMENT_SPEC, "state": "present"}
     assert run_module(kernel_command_line, check=True, **options)["changed"] is True
     result = run_module(kernel_command_line, **options)
     assert result["changed"] is True
@@ -112,7 +112,7 @@ esac""",
 
 
 def test_a_host_without_a_known_boot_loader_tool(host: Path, run_module: Any) -> None:
-    result = run_module(kernel_command_line, root=str(host), arguments=ARGUMENTS, state="present")
+    result = run_module(kernel_command_line, root=str(host), arguments=ARGUMENT_SPEC, state="present")
     assert result["failed"] is True
     assert result["msg"] == (
         "Neither update-grub nor grubby was found on this host: add the arguments iommu=pt intel_iommu=on to its boot "

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._credentials import Authority, issue
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import service_page
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import service_page
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_node_look
 
 NOW = datetime.datetime.now(datetime.UTC)

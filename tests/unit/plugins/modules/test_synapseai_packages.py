@@ -12,8 +12,8 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gaudi3.scale.plugins.module_utils._apt import node as apt_node
 from ansible_collections.gaudi3.scale.plugins.module_utils._apt import openpgp
 from ansible_collections.gaudi3.scale.plugins.module_utils._apt.repository import Repository, Source
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import packages
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import packages
 from ansible_collections.gaudi3.scale.plugins.modules import synapseai_packages
 
 Run = Callable[..., dict[str, Any]]

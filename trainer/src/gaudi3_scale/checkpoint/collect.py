@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gaudi3_scale.checkpoint.manifest import DamagedCheckpointError, Manifest
-from gaudi3_scale.checkpoint.peers import Peers, Transfer
+from gaudi3_scale.checkpoint.peers import CheckpointPeers, Transfer
 from gaudi3_scale.checkpoint.store import Checkpoint, CheckpointStore
 from gaudi3_scale.checkpoint.target import Target
 from gaudi3_scale.checkpoint.upload import committed, download, read_manifest
@@ -35,7 +35,9 @@ class Wanted:
     with all of its steps: the key of a job changes with its settings. See `gaudi3_scale.checkpoint.identity`."""
 
 
-def collect(peers: Peers, store: CheckpointStore, wanted: Wanted, target: Target | None, to: Path) -> Checkpoint | None:
+def collect(
+    peers: CheckpointPeers, store: CheckpointStore, wanted: Wanted, target: Target | None, to: Path
+) -> Checkpoint | None:
     """The checkpoint in the new folder `to` of rank 0; None on the other ranks. Collective.
 
     Raises ConfigError on all ranks if there is none, or not all files of the requested one are available.
@@ -107,7 +109,12 @@ def _in_target(target: Target, store: CheckpointStore, wanted: Wanted, jobs: Set
 
 
 def _bring(
-    peers: Peers, store: CheckpointStore, manifest: Manifest, have: dict[int, set[str]], target: Target | None, to: Path
+    peers: CheckpointPeers,
+    store: CheckpointStore,
+    manifest: Manifest,
+    have: dict[int, set[str]],
+    target: Target | None,
+    to: Path,
 ) -> str | None:
     """Put the files together at rank 0: links to its own, the others' over the network, the rest from the target."""
     here, failure = store.path(manifest.step), None
@@ -147,7 +154,7 @@ def _whose(store: CheckpointStore, manifest: Manifest | None, lacking: list[str]
     return f"{len(lacking)} of its {files} files are not here, as {name}{writer}"
 
 
-def _refusal(peers: Peers, store: CheckpointStore, step: int | None, reasons: list[str]) -> ConfigError:
+def _refusal(peers: CheckpointPeers, store: CheckpointStore, step: int | None, reasons: list[str]) -> ConfigError:
     steps = ", ".join(map(str, peers.gather(store.steps())[0]))
     if any("files are not here" in reason for reason in reasons):
         reason = next(reason for reason in reasons if "files are not here" in reason)

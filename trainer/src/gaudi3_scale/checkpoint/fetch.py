@@ -15,7 +15,7 @@ from torch.futures import Future
 
 from gaudi3_scale.checkpoint.frozen import frozen_identity
 from gaudi3_scale.checkpoint.manifest import MANIFEST, STATE, DamagedCheckpointError
-from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.peers import CheckpointPeers
 from gaudi3_scale.checkpoint.reading import VerifiedReader
 from gaudi3_scale.checkpoint.restore import FROZEN, TrainingState
 from gaudi3_scale.checkpoint.shape import restoring
@@ -32,7 +32,7 @@ class PeerReader(VerifiedReader):
     number of processes, needs more.
     """
 
-    def __init__(self, checkpoint: Checkpoint, peers: Peers) -> None:
+    def __init__(self, checkpoint: Checkpoint, peers: CheckpointPeers) -> None:
         super().__init__(checkpoint.path, checkpoint.manifest.files)
         self._checkpoint = checkpoint
         self._peers = peers
@@ -51,7 +51,7 @@ class PeerReader(VerifiedReader):
         return super().read_data(plan, planner)
 
 
-def fetch(checkpoint: Checkpoint, peers: Peers, needed: set[str]) -> Checkpoint:
+def fetch(checkpoint: Checkpoint, peers: CheckpointPeers, needed: set[str]) -> Checkpoint:
     """Bring these files to this rank's place; the checkpoint as it is here then. Collective.
 
     Every rank names what it needs itself; the manifest of each place's writer says what is there.
@@ -83,7 +83,7 @@ def fetch(checkpoint: Checkpoint, peers: Peers, needed: set[str]) -> Checkpoint:
 
 def load(
     checkpoint: Checkpoint,
-    peers: Peers,
+    peers: CheckpointPeers,
     model: nn.Module,
     optimizers: Sequence[torch.optim.Optimizer],
     state: dict[str, Any],

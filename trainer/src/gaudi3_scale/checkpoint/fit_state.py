@@ -23,17 +23,19 @@ if TYPE_CHECKING:
 
     import lightning.pytorch as pl
 
-    from gaudi3_scale.checkpoint.peers import Peers
+    from gaudi3_scale.checkpoint.peers import CheckpointPeers
     from gaudi3_scale.checkpoint.store import Checkpoint
 
 
 class Contents(Protocol):
     """What is in a checkpoint: of any fit (`FitState`), or of the job of `gaudi3-train fit` (`JobState`)."""
 
-    def begin(self, trainer: pl.Trainer, module: pl.LightningModule, peers: Peers) -> dict[str, Any]:
+    def begin(self, trainer: pl.Trainer, module: pl.LightningModule, peers: CheckpointPeers) -> dict[str, Any]:
         """Before anything is restored; what every manifest says of the training."""
 
-    def restore(self, trainer: pl.Trainer, module: pl.LightningModule, checkpoint: Checkpoint, peers: Peers) -> None:
+    def restore(
+        self, trainer: pl.Trainer, module: pl.LightningModule, checkpoint: Checkpoint, peers: CheckpointPeers
+    ) -> None:
         """Go on from a checkpoint. Collective."""
 
     def epoch_starts(self, module: pl.LightningModule) -> None:
@@ -48,7 +50,7 @@ class Contents(Protocol):
     def note(self, outputs: Any, step: int) -> None:
         """What `training_step` gave for a batch of this step."""
 
-    def require_finite(self, trainer: pl.Trainer, module: pl.LightningModule, peers: Peers) -> None:
+    def require_finite(self, trainer: pl.Trainer, module: pl.LightningModule, peers: CheckpointPeers) -> None:
         """Raise NotFiniteError on all ranks if the state may not be saved. Collective."""
 
     def snapshot(self, trainer: pl.Trainer, module: pl.LightningModule, step: int) -> Snapshot:
@@ -68,25 +70,29 @@ class FitState:
         self._loaders: Any = None
         self._new_epoch = False
 
-    def begin(self, trainer: pl.Trainer, module: pl.LightningModule, peers: Peers) -> dict[str, Any]:
+    def begin(self, trainer: pl.Trainer, module: pl.LightningModule, peers: CheckpointPeers) -> dict[str, Any]:
         self._configured = hyperparameters.configured(trainer.optimizers, _schedulers(trainer))
         self._frozen = None if self._save_frozen else frozen_identity(module)
         return {"world_size": peers.size, "module": type(module).__name__}
 
-    def restore(self, trainer: pl.Trainer, module: pl.LightningModule, checkpoint: Checkpoint, peers: Peers) -> None:
+    def restore(
+        self, trainer: pl.Trainer, module: pl.LightningModule, checkpoint: Checkpoint, peers: CheckpointPeers
+    ) -> None:
         try:
             self._restore(trainer, module, checkpoint, peers)
         except DamagedCheckpointError as damage:
             raise checkpoint.unusable(damage) from None
 
-    def _restore(self, trainer: pl.Trainer, module: pl.LightningModule, checkpoint: Checkpoint, peers: Peers) -> None:
+    def _restore(
+        self, trainer: pl.Trainer, module: pl.LightningModule, checkpoint: Checkpoint, peers: CheckpointPeers
+    ) -> None:
         state = checkpoint.state(OF_A_FIT)
         load(checkpoint, peers.patient, module, trainer.optimizers, state)
         with restoring(checkpoint.path / STATE):
             self._give_back(trainer, state, peers)
         self._log(f"resuming from step {checkpoint.step} ({checkpoint.path / STATE})")
 
-    def _give_back(self, trainer: pl.Trainer, state: dict[str, Any], peers: Peers) -> None:
+    def _give_back(self, trainer: pl.Trainer, state: dict[str, Any], peers: CheckpointPeers) -> None:
         saved = {"groups": state["training"]["groups"], "schedulers": state["schedulers"]}
         changed = hyperparameters.resume(
             trainer.optimizers, _schedulers(trainer), self._configured, state.get("configured"), saved
@@ -131,7 +137,7 @@ class FitState:
         if self._finite is not None:
             self._finite.note(outputs, step)
 
-    def require_finite(self, trainer: pl.Trainer, module: pl.LightningModule, peers: Peers) -> None:
+    def require_finite(self, trainer: pl.Trainer, module: pl.LightningModule, peers: CheckpointPeers) -> None:
         if self._finite is not None:
             self._finite.require(trainer, peers)
 

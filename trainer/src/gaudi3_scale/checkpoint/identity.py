@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gaudi3_scale.checkpoint.manifest import DamagedCheckpointError, Job
-from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.peers import CheckpointPeers
 from gaudi3_scale.checkpoint.store import CheckpointStore
 from gaudi3_scale.checkpoint.target import Target
 from gaudi3_scale.checkpoint.upload import committed, read_manifest
@@ -47,7 +47,12 @@ def key_of(config: Config) -> str:
 
 
 def settle(
-    peers: Peers, folder: Path, store: CheckpointStore, key: str, target: Target | None = None, adopt: bool = False
+    peers: CheckpointPeers,
+    folder: Path,
+    store: CheckpointStore,
+    key: str,
+    target: Target | None = None,
+    adopt: bool = False,
 ) -> tuple[Job, bool]:
     """The job that all ranks are of, and whether a node has begun it already. Collective.
 
@@ -72,7 +77,7 @@ def settle(
     return Job(found, key), bool(known)
 
 
-def remember(peers: Peers, folder: Path, job: Job) -> None:
+def remember(peers: CheckpointPeers, folder: Path, job: Job) -> None:
     """Keep the id at every place, so that the job is known there from now on. Collective."""
     failure = None
     text = json.dumps({"id": job.id, "key": job.key})

@@ -34,7 +34,7 @@ class Transfer:
     target: int
 
 
-class Peers:
+class CheckpointPeers:
     """The processes of a job, as far as checkpoints are concerned; one process needs no process group."""
 
     def __init__(self, rank: int, places: list[int], group: Any, patient: Any) -> None:
@@ -45,12 +45,12 @@ class Peers:
         self._patient = patient
 
     @classmethod
-    def single(cls) -> Peers:
+    def single(cls) -> CheckpointPeers:
         """A process alone."""
         return cls(0, [0], None, None)
 
     @classmethod
-    def meet(cls, directory: Path, timeout: float) -> Peers:
+    def meet(cls, directory: Path, timeout: float) -> CheckpointPeers:
         """All ranks of torch.distributed, or this process alone. Collective; the directory must exist."""
         import torch.distributed as dist
 
@@ -74,9 +74,9 @@ class Peers:
         return cls(rank, places, group, patient)
 
     @property
-    def patient(self) -> Peers:
+    def patient(self) -> CheckpointPeers:
         """The same processes, over the group that waits for files; for one thread at a time."""
-        return Peers(self.rank, self.places, self._patient, self._patient)
+        return CheckpointPeers(self.rank, self.places, self._patient, self._patient)
 
     @property
     def size(self) -> int:

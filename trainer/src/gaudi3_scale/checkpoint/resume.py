@@ -12,7 +12,7 @@ from gaudi3_scale.checkpoint import Checkpoint, CheckpointStore, DamagedCheckpoi
 from gaudi3_scale.checkpoint.fetch import fetch
 from gaudi3_scale.checkpoint.identity import foreign
 from gaudi3_scale.checkpoint.manifest import Job
-from gaudi3_scale.checkpoint.peers import Peers, Transfer
+from gaudi3_scale.checkpoint.peers import CheckpointPeers, Transfer
 from gaudi3_scale.checkpoint.signing import Signer
 from gaudi3_scale.checkpoint.target import Target
 from gaudi3_scale.checkpoint.upload import committed, download, folder, read_manifest
@@ -33,7 +33,7 @@ class _HeldCheckpoint:
 
 
 def agree(
-    peers: Peers,
+    peers: CheckpointPeers,
     store: CheckpointStore,
     metrics: Path | None = None,
     log: Callable[[str], None] = print,
@@ -78,7 +78,7 @@ def _is_own(manifest: Manifest, job: Job | None, store: CheckpointStore) -> bool
 
 
 def _of_others(
-    peers: Peers,
+    peers: CheckpointPeers,
     store: CheckpointStore,
     target: Target | None,
     others: dict[Fingerprint, Manifest],
@@ -117,7 +117,7 @@ def _foreign(target: Target, job: Job) -> list[tuple[int, str | None, str]]:
 
 
 def _newest(
-    peers: Peers, store: CheckpointStore, mine: dict[Fingerprint, Manifest], log: Callable[[str], None]
+    peers: CheckpointPeers, store: CheckpointStore, mine: dict[Fingerprint, Manifest], log: Callable[[str], None]
 ) -> tuple[Manifest, _HeldCheckpoint | None] | None:
     """The newest checkpoint that is whole if all nodes' files are put together, and what this place has of it."""
     for fingerprint in _candidates(peers.gather(list(mine))):
@@ -133,7 +133,7 @@ def _newest(
 
 
 def _from_target(
-    peers: Peers,
+    peers: CheckpointPeers,
     store: CheckpointStore,
     target: Target,
     best: tuple[Manifest, _HeldCheckpoint | None] | None,
@@ -165,7 +165,7 @@ def _from_target(
 
 
 def _listed(
-    peers: Peers,
+    peers: CheckpointPeers,
     target: Target,
     after: int,
     log: Callable[[str], None],
@@ -232,7 +232,7 @@ def _candidates(offers: list[list[Fingerprint]]) -> list[Fingerprint]:
 
 
 def _look(
-    peers: Peers, store: CheckpointStore, fingerprint: Fingerprint, manifest: Manifest | None
+    peers: CheckpointPeers, store: CheckpointStore, fingerprint: Fingerprint, manifest: Manifest | None
 ) -> _HeldCheckpoint | None:
     """Read this place's files of a checkpoint, and tell the good ones from the others; what its writer has. Collective.
 
@@ -249,7 +249,7 @@ def _look(
     return _HeldCheckpoint(manifest, frozenset(manifest.here) - frozenset(reasons), reasons)
 
 
-def _good_of_share(peers: Peers, store: CheckpointStore, fingerprint: Fingerprint) -> list[str]:
+def _good_of_share(peers: CheckpointPeers, store: CheckpointStore, fingerprint: Fingerprint) -> list[str]:
     """The files of this process's share that are as they were written."""
     try:
         manifest = store.read(fingerprint[0])
@@ -276,7 +276,11 @@ def _explain(
 
 
 def _bring(
-    peers: Peers, store: CheckpointStore, manifest: Manifest, found: _HeldCheckpoint | None, metrics: Path | None
+    peers: CheckpointPeers,
+    store: CheckpointStore,
+    manifest: Manifest,
+    found: _HeldCheckpoint | None,
+    metrics: Path | None,
 ) -> Checkpoint:
     """Make the checkpoint usable at every place."""
     step, path = manifest.step, store.path(manifest.step)
@@ -306,7 +310,7 @@ def _bring(
     return replace(here, path=path)
 
 
-def _bring_metrics(peers: Peers, metrics: Path, lacking: bool) -> None:
+def _bring_metrics(peers: CheckpointPeers, metrics: Path, lacking: bool) -> None:
     """The step's line was written before its checkpoint, so what a node with the checkpoint has covers it."""
     content = metrics.read_bytes() if peers.writer and not lacking and metrics.exists() else b""
     entry = Entry(len(content), hashlib.sha256(content).hexdigest())

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.checkpoint.manifest import METADATA, STATE, Entry, Job, Layout, Manifest
-from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.peers import CheckpointPeers
 from gaudi3_scale.checkpoint.staging import Staging, is_sharded, plain_tensors
 from gaudi3_scale.checkpoint.store import Checkpoint, CheckpointStore
 from gaudi3_scale.errors import TrainerError
@@ -78,7 +78,7 @@ class Saver:
     def __init__(
         self,
         store: CheckpointStore,
-        peers: Peers,
+        peers: CheckpointPeers,
         about: dict[str, Any] | None = None,
         asynchronous: bool = True,
         copies: int = 2,
@@ -310,7 +310,7 @@ class Saver:
 
         return write_state(job.building, job.state)
 
-    def _agree(self, job: _Save, peers: Peers, failure: BaseException | None) -> None:
+    def _agree(self, job: _Save, peers: CheckpointPeers, failure: BaseException | None) -> None:
         """Go on only if nobody failed."""
         mine: TrainerError | None = None
         if failure is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.checkpoint.identity import remember, settle
-from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.peers import CheckpointPeers
 from gaudi3_scale.checkpoint.resume import agree
 from gaudi3_scale.checkpoint.signing import Signer
 from gaudi3_scale.checkpoint.store import Checkpoint, CheckpointStore
@@ -35,7 +35,7 @@ class CheckpointSession:
         `timeout` is how many seconds to wait for another rank where no files are involved.
         """
         self.settings = settings
-        self.peers = Peers.meet(folder, timeout)
+        self.peers = CheckpointPeers.meet(folder, timeout)
         self.store = CheckpointStore(directory, settings.keep, log, settings.keep_every)
         if settings.signing_key_file is not None:
             self.store.signer = Signer.load(settings.signing_key_file)

@@ -12,7 +12,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from gaudi3_scale.checkpoint.manifest import MANIFEST, DamagedCheckpointError, Job, Manifest
-from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.peers import CheckpointPeers
 from gaudi3_scale.checkpoint.store import Checkpoint, CheckpointStore
 from gaudi3_scale.checkpoint.target import FOLDER, Target
 
@@ -36,7 +36,7 @@ class Uploader:
         self,
         target: Target,
         store: CheckpointStore,
-        peers: Peers,
+        peers: CheckpointPeers,
         log: Callable[[str], None] = print,
         patience: float = PATIENCE,
         job: Job | None = None,
@@ -74,7 +74,7 @@ class Uploader:
             self._thread = threading.Thread(target=self._work, name="checkpoint-upload", daemon=True)
             self._thread.start()
 
-    def catch_up(self, peers: Peers, checkpoint: Checkpoint) -> None:
+    def catch_up(self, peers: CheckpointPeers, checkpoint: Checkpoint) -> None:
         """Offer the checkpoint resumed from, if an upload of it was cut off. Collective."""
         if _id(checkpoint.manifest.job) != _id(self._job):
             return

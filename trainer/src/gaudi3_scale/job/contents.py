@@ -29,7 +29,7 @@ from gaudi3_scale.step.finite_check import FiniteCheck
 if TYPE_CHECKING:
     import lightning.pytorch as pl
 
-    from gaudi3_scale.checkpoint.peers import Peers
+    from gaudi3_scale.checkpoint.peers import CheckpointPeers
 
 HYPERPARAMETERS = (
     "learning_rate",
@@ -166,12 +166,14 @@ class JobState:
         self._state = state
         self._frozen: str | None = None
 
-    def begin(self, trainer: pl.Trainer, module: pl.LightningModule, peers: Peers) -> dict[str, Any]:
+    def begin(self, trainer: pl.Trainer, module: pl.LightningModule, peers: CheckpointPeers) -> dict[str, Any]:
         if has_frozen_folder(self._run.plan.config.model):
             self._frozen = frozen_identity(module.model)
         return self._about
 
-    def restore(self, trainer: pl.Trainer, module: pl.LightningModule, checkpoint: Checkpoint, peers: Peers) -> None:
+    def restore(
+        self, trainer: pl.Trainer, module: pl.LightningModule, checkpoint: Checkpoint, peers: CheckpointPeers
+    ) -> None:
         """The tensors and the position of the schedule; WarmUpCallback does the rest when training starts."""
         assert self._state is not None
         load(checkpoint, peers.patient, module.model, trainer.optimizers, self._state)
@@ -189,7 +191,7 @@ class JobState:
     def note(self, outputs: Any, step: int) -> None:
         """LanguageModule notes it on the device, with the gradient norm."""
 
-    def require_finite(self, trainer: pl.Trainer, module: pl.LightningModule, peers: Peers) -> None:
+    def require_finite(self, trainer: pl.Trainer, module: pl.LightningModule, peers: CheckpointPeers) -> None:
         self._finite.require(trainer, module)
 
     def snapshot(self, trainer: pl.Trainer, module: pl.LightningModule, step: int) -> Snapshot:

@@ -18,7 +18,7 @@ from gaudi3_scale.checkpoint import Checkpoint, CheckpointStore
 from gaudi3_scale.checkpoint.collect import Wanted, collect
 from gaudi3_scale.checkpoint.fetch import load
 from gaudi3_scale.checkpoint.identity import key_of, of_folder
-from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.peers import CheckpointPeers
 from gaudi3_scale.checkpoint.signing import Signer
 from gaudi3_scale.checkpoint.target import open_target
 from gaudi3_scale.config import Config, ModelConfig
@@ -58,13 +58,13 @@ def export(config: Config, to: Path, step: int | None, merge: bool, precision: P
 
 
 @contextmanager
-def _processes(config: Config) -> Iterator[Peers]:
+def _processes(config: Config) -> Iterator[CheckpointPeers]:
     """All processes under the launcher, or this one."""
     import torch.distributed as dist
 
     topology = Topology.from_environment()
     if topology.world_size == 1:
-        yield Peers.single()
+        yield CheckpointPeers.single()
         return
     timeout = timedelta(seconds=config.train.first_timeout)
     store = fresh_store(topology.rank, topology.world_size, timeout)
@@ -72,12 +72,12 @@ def _processes(config: Config) -> Iterator[Peers]:
     prove(dist.group.WORLD, "cpu")
     try:
         config.output_dir.mkdir(parents=True, exist_ok=True)
-        yield Peers.meet(config.output_dir, config.train.first_timeout).patient
+        yield CheckpointPeers.meet(config.output_dir, config.train.first_timeout).patient
     finally:
         dist.destroy_process_group()
 
 
-def _checkpoint(config: Config, peers: Peers, step: int | None, to: Path) -> Checkpoint | None:
+def _checkpoint(config: Config, peers: CheckpointPeers, step: int | None, to: Path) -> Checkpoint | None:
     store = CheckpointStore(config.output_dir / "checkpoints", config.checkpoint.keep, partial(print, file=sys.stderr))
     settings = config.checkpoint
     if settings.signing_key_file is not None:
@@ -97,7 +97,7 @@ def _write(config: Config, checkpoint: Checkpoint, to: Path, merge: bool, precis
     model_config = ModelConfig.model_validate(about["model"])
     model: Any = build(model_config, weights=False)
     try:
-        load(checkpoint, Peers.single(), model, [], checkpoint.state())
+        load(checkpoint, CheckpointPeers.single(), model, [], checkpoint.state())
     except TrainerError as error:  # name the folder that stays, not the one where the files were put together
         known = CheckpointStore(config.output_dir / "checkpoints", config.checkpoint.keep).path(checkpoint.step)
         raise type(error)(str(error).replace(str(checkpoint.path), str(known))) from None

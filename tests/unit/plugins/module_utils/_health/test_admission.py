@@ -13,7 +13,7 @@ from health_machine import Nodes, nodes
 from ansible_collections.gaudi3.scale.plugins.module_utils._health import admission, passport
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import HlSmi
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.files import JobError
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import train
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import train
 
 NOW, KEY = 1_767_225_600, bytes(range(32))
 

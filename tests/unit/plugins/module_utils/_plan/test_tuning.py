@@ -11,11 +11,11 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._plan.run import Run
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.tuning import iommu_problem
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
-ARGUMENTS = ["iommu=pt", "intel_iommu=on"]
+ARGUMENT_SPEC = ["iommu=pt", "intel_iommu=on"]
 
 
 def problem(missing: Any, consent: bool = False, tags: str = "all", skipped: str = "") -> str:
-    return iommu_problem("translated", ARGUMENTS, missing, consent, Run.of([tags], [skipped] if skipped else []))
+    return iommu_problem("translated", ARGUMENT_SPEC, missing, consent, Run.of([tags], [skipped] if skipped else []))
 
 
 @pytest.mark.parametrize("missing", [[], None, "iommu=pt", [{}]])
@@ -41,7 +41,7 @@ USUAL: dict[str, Any] = {
     "tuning_numa_balancing": "auto",
     "tuning_cpu_governor": "",
     "tuning_cstates": "unmanaged",
-    "tuning_kernel_command_line": ARGUMENTS,
+    "tuning_kernel_command_line": ARGUMENT_SPEC,
     "tuning_kernel_command_line_state": "reported",
     "ansible_facts": {"kernel": "6.8.0-71-generic"},
 }

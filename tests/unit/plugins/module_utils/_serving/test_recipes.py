@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import serving_recipes
 from ansible_collections.gaudi3.scale.plugins.module_utils._serving import recipes
 from ansible_collections.gaudi3.scale.plugins.module_utils._serving.releases import Releases
-from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import serving_recipes
 from gaudi3_scale.recipe_cache.archive import pack, read_key
 from gaudi3_scale.recipe_cache.key import CacheKey
 from gaudi3_scale.recipe_cache.recipe_store import Store

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-ARGUMENTS: dict[str, dict[str, Any]] = {"paths": {"type": "list", "elements": "path", "required": True}}
+ARGUMENT_SPEC: dict[str, dict[str, Any]] = {"paths": {"type": "list", "elements": "path", "required": True}}
 
 
 def run(module: AnsibleModule) -> dict[str, Any]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-ARGUMENTS: dict[str, dict[str, Any]] = {
+ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
     "url": {"type": "str", "required": True},
     "username": {"type": "str", "default": ""},
     # The answer does not have it, and masking it there would mask words that are the same.

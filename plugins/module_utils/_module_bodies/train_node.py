@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-ARGUMENTS: dict[str, dict[str, Any]] = {
+ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
     "address": {"type": "str", "default": ""},
     "peers": {"type": "list", "elements": "str", "default": []},
     "user": {"type": "str", "default": "gaudi3-scale"},

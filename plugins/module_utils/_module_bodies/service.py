@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 PENDING = {"none": [], "reload": ["reload"], "restart": ["restart"]}
-ARGUMENTS: dict[str, dict[str, Any]] = {
+ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
     "name": {"type": "str", "required": True},
     "state": {"type": "str", "choices": ["running", "enabled", "written", "absent"], "default": "running"},
     "enabled": {"type": "bool", "default": True},

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-ARGUMENTS: dict[str, dict[str, Any]] = {
+ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
     "requirements": {"type": "list", "elements": "str", "required": True},
     "root": {"type": "path", "default": "/opt/gaudi3-serving"},
     "python": {"type": "path", "default": "/usr/bin/python3"},

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._hl_smi import ports
 from .._hl_smi.command import (
-    ARGUMENT_SPEC,
+    HL_SMI_SPEC,
     DriverDown,
     HlSmi,
     HlSmiMissing,
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-ARGUMENTS: dict[str, Any] = {
-    **ARGUMENT_SPEC,
+ARGUMENT_SPEC: dict[str, Any] = {
+    **HL_SMI_SPEC,
     "state": {"type": "str", "choices": ["up", "reported"], "default": "up"},
     "script": {"type": "path", "default": "/opt/habanalabs/qual/gaudi3/bin/manage_network_ifs.sh"},
     "wait": {"type": "int", "default": 60},

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-ARGUMENTS: dict[str, dict[str, Any]] = {
+ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "kind": {"type": "str", "choices": list(fabric.KINDS), "default": "gaudi"},
     "mode": {"type": "str", "choices": ["l2", "l3", "unmanaged"], "default": "l2"},

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-ARGUMENTS: dict[str, dict[str, Any]] = {
+ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
     "name": {"type": "str", "required": True},
     "state": {"type": "str", "choices": ["started", "finished", "ended", "stopped", "absent"], "default": "started"},
     "config": {"type": "dict"},

@@ -18,7 +18,7 @@ from .._wheels import read_wheel, sha256_of
 if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
-ARGUMENTS: dict[str, dict[str, Any]] = {
+ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
     "wheel": {"type": "path", "required": True},
     "remote_src": {"type": "bool", "default": False},
     "root": {"type": "path", "default": "/opt/gaudi3-scale"},

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-ARGUMENTS: dict[str, dict[str, Any]] = {
+ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
     "release": {"type": "str", "required": True},
     "packages": {"type": "list", "elements": "str", "required": True},
     "prerequisites": {"type": "list", "elements": "str", "default": []},

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _CLUSTER = {"authority": {"type": "str", "default": ""}, "nodes": {"type": "dict", "default": {}}}
-ARGUMENTS: dict[str, dict[str, Any]] = {
+ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
     "service": {"type": "str", "required": True},
     "state": {"type": "str", "choices": ["claimed", "recorded", "absent"], "default": "claimed"},
     "files": {"type": "list", "elements": "path", "default": []},
@@ -39,7 +39,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "rpm_executable": {"type": "str", "default": "rpm"},
 }
 #: As an option of gaudi_service, which has the unit and its port itself.
-OPTION = {name: spec for name, spec in ARGUMENTS.items() if name not in ("state", "listens", "unit", "keep")}
+OPTION = {name: spec for name, spec in ARGUMENT_SPEC.items() if name not in ("state", "listens", "unit", "keep")}
 
 
 def run(module: AnsibleModule) -> dict[str, Any]:

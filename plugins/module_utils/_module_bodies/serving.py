@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-ARGUMENTS: dict[str, dict[str, Any]] = {
+ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
     "state": {"type": "str", "choices": ["checked", "serving", "absent"], "default": "serving"},
     "model": {"type": "str", "default": ""},
     "engine": {"type": "str", "choices": ["vllm-cpu", "vllm-gaudi"], "default": "vllm-gaudi"},

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-ARGUMENTS: dict[str, dict[str, Any]] = {
+ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
     "package": {"type": "str", "required": True},
     "dpkg_query_executable": {"type": "str", "default": "dpkg-query"},
 }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-ARGUMENTS: dict[str, dict[str, Any]] = {
+ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
     "state": {"type": "str", "choices": ["present", "preinstalled"], "default": "present"},
     "release": {"type": "str", "required": True},
     "system": {"type": "str", "default": ""},

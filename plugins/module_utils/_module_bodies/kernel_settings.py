@@ -26,7 +26,7 @@ from .._refusal import Refusal
 if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
-ARGUMENTS: dict[str, dict[str, Any]] = {
+ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
     "name": {"type": "str", "default": "gaudi3-scale"},
     "sysctl": {"type": "dict", "default": {}},
     "sysfs": {"type": "dict", "default": {}},

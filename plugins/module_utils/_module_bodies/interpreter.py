@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-ARGUMENTS: dict[str, dict[str, Any]] = {"executable": {"type": "path", "required": True}}
+ARGUMENT_SPEC: dict[str, dict[str, Any]] = {"executable": {"type": "path", "required": True}}
 _VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 

@@ -26,7 +26,7 @@ LISTENS: dict[str, dict[str, Any]] = {
     "timeout": {"type": "int", "default": 15},
     "proc_root": {"type": "path", "default": "/proc"},
 }
-ARGUMENTS: dict[str, dict[str, Any]] = {"unit": {"type": "str", "required": True}, **LISTENS}
+ARGUMENT_SPEC: dict[str, dict[str, Any]] = {"unit": {"type": "str", "required": True}, **LISTENS}
 _PAUSE = 0.25
 
 
