@@ -449,6 +449,10 @@ job:
           description: Precision that the job computes in, also where it is C(auto) in the configuration.
           type: str
           sample: bf16-mixed
+        weights:
+          description: What the training began from, V(folder) or V(random); null where not known yet.
+          type: str
+          sample: random
         checkpoint:
           description: Newest complete checkpoint.
           type: str

@@ -84,6 +84,7 @@ FIELDS: dict[str, Kind] = {
     "simulated": truth,
     "software": _software,
     "precision": text,
+    "weights": text,
     "checkpoint": path,
     "checkpoint_step": count,
     "checkpoint_error": text,

@@ -12,6 +12,7 @@ Times are UTC, by the clocks of the nodes. A node's name is that of its certific
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import subprocess
 import sys
@@ -45,6 +46,9 @@ def main() -> NoReturn:
         "--nodes", action="store_true", help="the nodes that have sent something, and when they did last"
     )
     asked = parser.parse_args()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal may lack the characters of a line
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = tell_nodes() if asked.nodes else tell(asked)
     except Refusal as refusal:

@@ -93,10 +93,10 @@ class Collector:
         path.write_text("".join(json.dumps(each) + "\n" for each in entries))
         return path
 
-    def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(self, program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-s", str(self.folder / f"{program}.py"), *arguments]
         path = f"{self.folder}/bin:{os.environ['PATH']}"
-        return subprocess.run(command, capture_output=True, text=True, check=False, env={"PATH": path})
+        return subprocess.run(command, capture_output=True, text=True, check=False, env={"PATH": path, **environment})
 
 
 @pytest.fixture
@@ -135,6 +135,12 @@ def test_a_job_is_read_across_nodes_and_one_rank_of_it_on_its_node(collector: Co
         2, "gaudi-logs: No node has said which process is rank 99 of job llm.\n"
     )  # fmt: skip
     assert len(texts(collector.run("gaudi_logs", "--job", "llm", "--lines", "1"))) == 1
+
+
+def test_a_terminal_without_the_characters_of_a_line_still_gets_it(collector: Collector) -> None:
+    collector.sent("gaudi-1", entry(1, "naïve"))
+    done = collector.run("gaudi_logs", "--job", "llm", PYTHONIOENCODING="ascii")
+    assert (done.returncode, texts(done), done.stderr) == (0, ["gaudi-1 gaudi-train-llm: na\\xefve"], "")
 
 
 def test_a_node_cannot_speak_for_another(collector: Collector) -> None:

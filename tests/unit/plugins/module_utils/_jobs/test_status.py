@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shlex
@@ -78,6 +79,16 @@ def test_each_field_alone_is_read_by_its_kind(name: str) -> None:
         json.dumps(status.as_dict(), allow_nan=False)
         assert (progress_line("a", status) or "").isprintable()
         assert len(json.dumps(status.as_dict())) < 30000
+
+
+def test_all_that_the_trainer_writes_of_its_progress_is_read() -> None:
+    tree = ast.parse((ROOT / "trainer/src/gaudi3_scale/status.py").read_text())
+    (shown,) = (
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "SHOWN"
+    )
+    assert [name for name in FIELDS if name in shown] == list(shown)
 
 
 def test_one_place_reads_what_a_jobs_user_writes() -> None:
