@@ -38,6 +38,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "console",
         "data",
         "hpu",
+        "launcher_arguments",
         "launcher_checks",
         "launcher_file",
         "launcher_job",

@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.launcher_arguments import (
+    ClusterFile,
+    JobFile,
+    Name,
+    Nodes,
+    Overrides,
+    PrintTemplate,
+    Settings,
+    job_of,
+)
 
 
 class Kind(StrEnum):
@@ -27,31 +37,21 @@ class Devices(StrEnum):
 
 
 def kubernetes(
-    job_file: Annotated[
-        Path | None,
-        typer.Argument(metavar="JOB", help="YAML file of the job, as for fit; none where the cluster's has a command."),
-    ] = None,
-    overrides: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings over the job file's, keys dotted.")
-    ] = None,
-    cluster: Annotated[Path | None, typer.Option(help="YAML file about the cluster; --template prints one.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A key over the cluster's file; repeatable.")
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the job, over the cluster's file.")] = None,
-    nodes: Annotated[int | None, typer.Option(help="Number of nodes, over the cluster's file.")] = None,
+    job_file: JobFile = None,
+    overrides: Overrides = None,
+    cluster: ClusterFile = None,
+    settings: Settings = None,
+    name: Name = None,
+    nodes: Nodes = None,
     kind: Annotated[Kind | None, typer.Option(help="A TrainJob of Kubeflow Trainer, or a JobSet alone.")] = None,
     devices: Annotated[Devices | None, typer.Option(help="Cards by Intel's DRA driver, its plugin, or none.")] = None,
     to: Annotated[Path | None, typer.Option(help="Write one file per object into this folder, not all here.")] = None,
-    print_template: Annotated[
-        bool, typer.Option("--template", help="Print a file for --cluster, each key with its meaning, and stop.")
-    ] = False,
+    print_template: PrintTemplate = False,
 ) -> None:
     """Write a job as manifests for Kubernetes; no cluster is asked, and nothing is started.
 
     Exit codes: 0 written, 2 something is missing, wrong, or not carried by Kubernetes: one sentence for each.
     """
-    from gaudi3_scale.config import load
     from gaudi3_scale.kubernetes.cluster_file import read_options, template
     from gaudi3_scale.kubernetes.kubernetes_job import make, uses_cards
     from gaudi3_scale.kubernetes.manifest_files import documents, write
@@ -60,9 +60,7 @@ def kubernetes(
     if print_template:
         typer.echo(template(), nl=False)
         return
-    if job_file is None and cluster is None:
-        raise ConfigError("JOB is missing: give the YAML file of the job, or --template for a file about the cluster.")
-    config = load(job_file, overrides or (), elsewhere=True) if job_file is not None else None
+    config = job_of(job_file, overrides, cluster)
     given = {
         "name": name,
         "nodes": nodes,
