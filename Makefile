@@ -108,19 +108,21 @@ over_checkout = rm -rf $(1) && $(PYTHON) -m venv $(1) && \
 	@touch $@
 
 # What runs the public programs for optimum-habana: as they are, with what it pins, and rewritten.
-.cache/migration/new/.ready: requirements/versions.pins | $(VENV)/.dev
+.cache/migration/new/.ready: requirements/programs.txt requirements/versions.pins | $(VENV)/.dev
 	$(call over_checkout,$(@D))
-	$(BIN)/python requirements/pick.py $< evaluate > $(@D)/evaluate.txt
+	$(BIN)/python requirements/pick.py requirements/versions.pins evaluate > $(@D)/evaluate.txt
 	$(@D)/bin/python -m $(INSTALL) --no-deps -r $(@D)/evaluate.txt
+	$(@D)/bin/python -m $(INSTALL) --no-deps -r $<
 	@touch $@
 
-.cache/migration/old/.ready: requirements/contract-optimum.txt requirements/versions.pins | $(VENV)/.dev
+.cache/migration/old/.ready: requirements/contract-optimum.txt requirements/programs.txt requirements/versions.pins | $(VENV)/.dev
 	$(call over_checkout,$(@D))
 	$(BIN)/python requirements/pick.py requirements/contract.txt wheel > $(@D)/wheel.txt
 	$(BIN)/python requirements/pick.py requirements/versions.pins datasets evaluate peft > $(@D)/more.txt
 	$(@D)/bin/python -m $(INSTALL) --no-deps -r $(@D)/wheel.txt
 	$(@D)/bin/python -m pip install --quiet --require-hashes --no-deps --no-build-isolation -r $<
 	$(@D)/bin/python -m $(INSTALL) --no-deps -r $(@D)/more.txt
+	$(@D)/bin/python -m $(INSTALL) --no-deps -r requirements/programs.txt
 	@touch $@
 
 # trl, whose loss of preferences is ours.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[EOS]"]
@@ -34,8 +35,8 @@ class Metric(evaluate.Metric):
 TEXTS = '{"predictions": datasets.Value("string"), "references": datasets.Value("string")}'
 NUMBERS = '{"predictions": datasets.Value("int32"), "references": datasets.Value("int32")}'
 METRICS = {
-    "accuracy": NUMBERS,
-    **dict.fromkeys(("squad", "squad_v2", "sacrebleu", "rouge"), TEXTS),
+    **dict.fromkeys(("accuracy", "f1"), NUMBERS),
+    **dict.fromkeys(("squad", "squad_v2", "sacrebleu", "rouge", "wer"), TEXTS),
 }
 """Modules that `evaluate.load` takes from the working folder, as it would ask the hub for them otherwise."""
 
@@ -109,8 +110,13 @@ def _models(folder: Path) -> None:
         word_tokenizer(folder / name)
 
 
-def word_tokenizer(path: Path) -> None:
-    """A token a word."""
+def sentence(draw: random.Random, length: int) -> str:
+    """So many words."""
+    return " ".join(draw.choice(WORDS) for _ in range(length))
+
+
+def word_tokenizer(path: Path, more: Sequence[str] = ()) -> int:
+    """A token a word, and those marks; how many there are."""
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
@@ -118,31 +124,30 @@ def word_tokenizer(path: Path) -> None:
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     made = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="[EOS]", bos_token="[EOS]", **MARKS)
+    made.add_tokens(list(more), special_tokens=True)
     made.save_pretrained(path)
     # transformers 5 writes a name of its own there, which 4.55 does not know.
     file = path / "tokenizer_config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"tokenizer_class": "PreTrainedTokenizerFast"}))
+    return len(made)
 
 
 def _data(folder: Path, draw: random.Random) -> None:
-    def sentence(length: int = 6) -> str:
-        return " ".join(draw.choice(WORDS) for _ in range(length))
-
     with (folder / "glue.csv").open("w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["sentence1", "sentence2", "label"])
-        rows.writerows([sentence(), sentence(), draw.randint(0, 1)] for _ in range(64))
-    (folder / "text.txt").write_text("\n".join(sentence(20) for _ in range(200)) + "\n")
+        rows.writerows([sentence(draw, 6), sentence(draw, 6), draw.randint(0, 1)] for _ in range(64))
+    (folder / "text.txt").write_text("\n".join(sentence(draw, 20) for _ in range(200)) + "\n")
     questions = []
     for number in range(64):
         context = [draw.choice(WORDS) for _ in range(16)]
         place = draw.randint(0, 13)
         answer, text = " ".join(context[place : place + 2]), " ".join(context)
         answers = {"text": [answer], "answer_start": [text.index(answer)]}
-        one = {"id": str(number), "title": "t", "context": text, "question": sentence(4), "answers": answers}
+        one = {"id": str(number), "title": "t", "context": text, "question": sentence(draw, 4), "answers": answers}
         questions.append(one)
     (folder / "qa.json").write_text(json.dumps({"data": questions}))
-    summaries = [{"text": sentence(16), "summary": sentence(4)} for _ in range(64)]
+    summaries = [{"text": sentence(draw, 16), "summary": sentence(draw, 4)} for _ in range(64)]
     (folder / "summaries.json").write_text("\n".join(map(json.dumps, summaries)) + "\n")
-    pairs = [{"translation": {"en": sentence(8), "de": sentence(8)}} for _ in range(64)]
+    pairs = [{"translation": {"en": sentence(draw, 8), "de": sentence(draw, 8)}} for _ in range(64)]
     (folder / "trans.json").write_text("\n".join(map(json.dumps, pairs)) + "\n")

@@ -24,6 +24,37 @@ VISION = {
 RATE = 16000
 """Of a sound, in samples a second."""
 LETTERS = "abcdefgh "
+NOTHING_LEFT_OUT = (
+    "hidden_dropout",
+    "activation_dropout",
+    "attention_dropout",
+    "feat_proj_dropout",
+    "final_dropout",
+    "layerdrop",
+    "mask_time_prob",
+    "mask_feature_prob",
+)
+WAVES = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "conv_dim": (16, 16, 16),
+    "conv_kernel": (10, 8, 4),
+    "conv_stride": (10, 8, 4),
+    "num_conv_pos_embeddings": 16,
+    "num_conv_pos_embedding_groups": 2,
+    "classifier_proj_size": 16,
+    **dict.fromkeys(NOTHING_LEFT_OUT, 0.0),
+}
+LISTEN = {
+    "feature_extractor_type": "Wav2Vec2FeatureExtractor",
+    "sampling_rate": RATE,
+    "feature_size": 1,
+    "padding_value": 0.0,
+    "do_normalize": True,
+    "return_attention_mask": True,
+}
 
 
 def pictures(folder: Path) -> None:
@@ -34,14 +65,14 @@ def pictures(folder: Path) -> None:
     torch.manual_seed(1)
     config = ViTConfig(**VISION, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     ViTForImageClassification(config).save_pretrained(folder / "vit")
-    _image_processor(folder / "vit", "ViTImageProcessor", size={"height": SIDE, "width": SIDE})
+    image_processor(folder / "vit", "ViTImageProcessor", size={"height": SIDE, "width": SIDE})
     draw = random.Random(2)
     for part, count in (("train", 64), ("validation", 8)):
         for kind in ("dark", "light"):
             (folder / "pictures" / part / kind).mkdir(parents=True)
             for number in range(count // 2):
                 path = folder / "pictures" / part / kind / f"{number}.png"
-                path.write_bytes(_picture(draw, bright=kind == "light"))
+                path.write_bytes(picture(draw, bright=kind == "light"))
 
 
 def sounds(folder: Path) -> None:
@@ -50,42 +81,8 @@ def sounds(folder: Path) -> None:
     from transformers import Wav2Vec2Config, Wav2Vec2ForSequenceClassification
 
     torch.manual_seed(1)
-    waves = {
-        "hidden_size": 32,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 64,
-        "conv_dim": (16, 16, 16),
-        "conv_kernel": (10, 8, 4),
-        "conv_stride": (10, 8, 4),
-        "num_conv_pos_embeddings": 16,
-        "num_conv_pos_embedding_groups": 2,
-        "classifier_proj_size": 16,
-        "vocab_size": len(LETTERS) + 2 + 2,
-        "mask_time_prob": 0.0,
-        "mask_feature_prob": 0.0,
-        **dict.fromkeys(
-            (
-                "hidden_dropout",
-                "activation_dropout",
-                "attention_dropout",
-                "feat_proj_dropout",
-                "final_dropout",
-                "layerdrop",
-            ),
-            0.0,
-        ),
-    }
-    listen = {
-        "feature_extractor_type": "Wav2Vec2FeatureExtractor",
-        "sampling_rate": RATE,
-        "feature_size": 1,
-        "padding_value": 0.0,
-        "do_normalize": True,
-        "return_attention_mask": True,
-    }
-    Wav2Vec2ForSequenceClassification(Wav2Vec2Config(**waves)).save_pretrained(folder / "wav2vec2")
-    (folder / "wav2vec2" / "preprocessor_config.json").write_text(json.dumps(listen))
+    Wav2Vec2ForSequenceClassification(Wav2Vec2Config(**WAVES)).save_pretrained(folder / "wav2vec2")
+    (folder / "wav2vec2" / "preprocessor_config.json").write_text(json.dumps(LISTEN))
     draw = random.Random(5)
     for part, count in (("train", 64), ("validation", 8)):
         rows = []
@@ -96,12 +93,14 @@ def sounds(folder: Path) -> None:
         write_table(folder / "sounds" / f"{part}.parquet", rows, audio="Audio", label=("low", "high"), text="string")
 
 
-def _image_processor(path: Path, kind: str, **more: Any) -> None:
+def image_processor(path: Path, kind: str, **more: Any) -> None:
+    """What says how pictures become the numbers of a model."""
     settings = {"image_processor_type": kind, "image_mean": [0.5] * 3, "image_std": [0.5] * 3, **more}
     (path / "preprocessor_config.json").write_text(json.dumps(settings))
 
 
-def _picture(draw: random.Random, *, bright: bool) -> bytes:
+def picture(draw: random.Random, *, bright: bool) -> bytes:
+    """A dark or a bright one, as PNG."""
     from PIL import Image
 
     first = 128 if bright else 0

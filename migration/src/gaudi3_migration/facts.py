@@ -114,6 +114,10 @@ class Facts:
     configured: Counter[str] = field(default_factory=Counter)
     """How often a GaudiConfig is used for what goes: keys, a keyword, the assignment itself."""
     causal: bool = False
+    configurations: dict[str, str] = field(default_factory=dict)
+    """By function, the last variable that is given a model's configuration there."""
+    saved: set[tuple[str, str]] = field(default_factory=set)
+    """Functions, and the folders that they save parts into, as the program writes them."""
 
     def qualified(self, node: cst.CSTNode | None) -> str:
         """The qualified name of an expression that is a name or an attribute of something imported."""

@@ -27,6 +27,11 @@ class Reader(cst.CSTVisitor):
         self.defining: set[int] = set()
         """Names that define something, by id: no use of what they hide."""
 
+    @property
+    def function(self) -> str:
+        """The function around, by name; empty outside of all."""
+        return self.functions[-1].name.value if self.functions else ""
+
     def visit_Import(self, node: cst.Import) -> bool:
         for local, qualified, alias in aliases(node):
             self.facts.imports.setdefault(local, qualified)
@@ -136,6 +141,8 @@ class Reader(cst.CSTVisitor):
     def _called(self, name: str, call: cst.Call) -> None:
         facts = self.facts
         function = call.func
+        if dotted(function).endswith("AutoConfig.from_pretrained"):
+            facts.configurations[self.function] = name
         if isinstance(function, cst.Attribute) and function.attr.value in ("from_pretrained", "from_config"):
             kind = facts.kind(function.value)
         else:
@@ -189,6 +196,8 @@ class Reader(cst.CSTVisitor):
 
     def visit_Call(self, node: cst.Call) -> bool:
         facts, function = self.facts, node.func
+        if dotted(function).endswith(".save_pretrained") and node.args:
+            facts.saved.add((self.function, cst.Module([]).code_for_node(node.args[0].value)))
         if dotted(function).endswith(".add_argument"):
             for argument in node.args:
                 if (option := string(argument.value)) and option.startswith("--"):

@@ -9,12 +9,13 @@ import libcst as cst
 from libcst.metadata import ExpressionContext, ExpressionContextProvider, PositionProvider
 
 from gaudi3_migration import arguments as table
+from gaudi3_migration import calls
 from gaudi3_migration.comments import Gap
 from gaudi3_migration.facts import HABANA, Kind, dotted, literal, string
 from gaudi3_migration.findings import Certainty, Finding
 from gaudi3_migration.imports import Plan, then
 from gaudi3_migration.keywords import code, expression, rewritten_arguments, with_keywords, without
-from gaudi3_migration.names import CONFIGURATION, GENERATE_KEYWORDS, TRAINER_MEMBERS, lookup
+from gaudi3_migration.names import CONFIGURATION, TRAINER_MEMBERS, lookup
 from gaudi3_migration.reading import Reader
 
 COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try, cst.ClassDef, cst.FunctionDef, cst.Match)
@@ -98,6 +99,12 @@ class Rewriter(cst.CSTTransformer):
 
     def visit_Attribute(self, node: cst.Attribute) -> None:
         self.untouched.add(id(node.attr))
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        for each in node.targets:
+            name = dotted(each.target)
+            if name.endswith((".add_bos_token", ".add_eos_token")) and not name.startswith("self."):
+                self.note(node, name, "every fast tokenizer obeys it now: texts may have a token more", "likely", True)
 
     def visit_Arg(self, node: cst.Arg) -> None:
         if node.keyword is not None:
@@ -200,7 +207,11 @@ class Rewriter(cst.CSTTransformer):
         self.reader.classes.pop()
         return updated_node
 
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self.reader.functions.append(node)
+
     def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        self.reader.functions.pop()
         if original_node.name.value != "__init__" or not self._trainer_around():
             return updated_node
         given = updated_node.params
@@ -271,6 +282,10 @@ class Rewriter(cst.CSTTransformer):
     def _foreign_call(self, original: cst.Call, updated: cst.Call) -> cst.BaseExpression:
         name = dotted(original.func)
         last = name.rpartition(".")[2]
+
+        def note(what: str, then: str, certainty: Certainty, changes: bool) -> None:
+            self.note(original, what, then, certainty, changes)
+
         if last == "getattr" and len(original.args) > 1 and string(original.args[1].value) in table.BY_ARGUMENT:
             self.note(
                 original, code(original), "read as the program's own argument, or the default given here", "likely"
@@ -278,7 +293,8 @@ class Rewriter(cst.CSTTransformer):
         if last in LAZY_ONLY and self.facts.qualified(original.func).startswith("habana_frameworks"):
             self.note(original, f"{last}()", "no successor: remove it: of lazy mode alone", "person")
         if last == "generate" and last not in self.facts.functions:
-            updated = self._generation(original, updated)
+            updated = calls.generation(updated, note)
+        updated = calls.processor(updated, self.reader.function, self.facts, note)
         own = self.facts.functions.get(last, set()) | self.facts.fields.get(last, set())
         for each in original.args:
             key = each.keyword.value if each.keyword else ""
@@ -301,19 +317,6 @@ class Rewriter(cst.CSTTransformer):
                 ]
                 updated = updated.with_changes(args=args)
         return updated
-
-    def _generation(self, original: cst.Call, updated: cst.Call) -> cst.Call:
-        """A call of `generate` without what only optimum-habana's model classes take."""
-        args, before = list(updated.args), updated.whitespace_before_args
-        for each in updated.args:
-            key = each.keyword.value if each.keyword else ""
-            if key not in GENERATE_KEYWORDS:
-                continue
-            asked = key == "ignore_eos" and literal(each.value) is not False
-            end = "no successor: generation ends at the end-of-text token" if asked else "drop"
-            self.note(original, f"generate({key}={code(each.value)})", end, "person" if asked else "sure", asked)
-            args, before = without(args, next(one for one in args if one.value is each.value), before)
-        return updated.with_changes(args=args, whitespace_before_args=before)
 
     def _noted_config(self, node: cst.Call) -> None:
         known = ", ".join(f"{key}={value}" for key, value in self.facts.settings.items())
