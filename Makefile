@@ -110,8 +110,8 @@ over_checkout = rm -rf $(1) && $(PYTHON) -m venv $(1) && \
 # What runs the public programs for optimum-habana: as they are, with what it pins, and rewritten.
 .cache/migration/new/.ready: requirements/programs.txt requirements/versions.pins | $(VENV)/.dev
 	$(call over_checkout,$(@D))
-	$(BIN)/python requirements/pick.py requirements/versions.pins evaluate > $(@D)/evaluate.txt
-	$(@D)/bin/python -m $(INSTALL) --no-deps -r $(@D)/evaluate.txt
+	$(BIN)/python requirements/pick.py requirements/versions.pins evaluate sentence-transformers > $(@D)/more.txt
+	$(@D)/bin/python -m $(INSTALL) --no-deps -r $(@D)/more.txt
 	$(@D)/bin/python -m $(INSTALL) --no-deps -r $<
 	@touch $@
 
@@ -123,6 +123,8 @@ over_checkout = rm -rf $(1) && $(PYTHON) -m venv $(1) && \
 	$(@D)/bin/python -m pip install --quiet --require-hashes --no-deps --no-build-isolation -r $<
 	$(@D)/bin/python -m $(INSTALL) --no-deps -r $(@D)/more.txt
 	$(@D)/bin/python -m $(INSTALL) --no-deps -r requirements/programs.txt
+	$(BIN)/python requirements/pick.py requirements/contract-optimum.txt datasets > $(@D)/datasets.txt
+	$(@D)/bin/python -m $(INSTALL) --no-deps --target $(@D)/datasets-3.6 -r $(@D)/datasets.txt
 	@touch $@
 
 # trl, whose loss of preferences is ours.

@@ -24,6 +24,7 @@ def main() -> None:
     losses, steps, program = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     sys.argv = sys.argv[3:]
     sys.path[0] = str(Path(program).parent)
+    from habana_frameworks.torch import hpu
     from habana_frameworks.torch.hpex import kernels
 
     operators = torch.library.Library("torchvision", "DEF")
@@ -31,6 +32,9 @@ def main() -> None:
         operators.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     # optimum-habana takes torch's loss where the vendor's is not there; the simulated device refuses to guess it.
     vars(kernels).pop("CTCLoss", None)
+    # sentence-transformers records a graph of a model that it evaluates, which is refused as well: it calls the model.
+    hpu.wrap_in_hpu_graph = lambda model, **_settings: model
+    torch.manual_seed(1)  # what a program draws before its trainer has set a seed
     watch(losses, steps)
     runpy.run_path(program, run_name="__main__")
 

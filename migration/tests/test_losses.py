@@ -16,6 +16,7 @@ from stand_ins import make
 from stand_ins_captions import captioned, pictured
 from stand_ins_hub import complaints, proteins
 from stand_ins_media import pictures, sounds
+from stand_ins_sentences import sentences
 from stand_ins_speech import speech
 
 from gaudi3_migration import migrate
@@ -34,11 +35,13 @@ COLUMNS = ["findings", "left for a person", "largest difference of a loss", "tim
 TEXT = """
 The example programs of optimum-habana (main of 14 January 2026) that have a trainer class of it, as they are and as
 `gaudi3-train migrate` rewrites them. Both are run for 20 steps on the simulated device, with the same tiny model,
-data and seed, in float32, without dropout and with the fused optimizer: the original with optimum-habana 1.21.2,
-transformers 4.55.4, accelerate 1.10.1 and datasets 4.0.0, the rewritten one with transformers 5.23.0. Losses that the
-trainers log are compared; the original's have four decimals, so that 5e-5 is their rounding. `times` is what
-transformers 5 multiplies a causal loss with. Where the vendor's own CTC loss is asked for, which the simulated device
-does not have, optimum-habana takes torch's. Nothing here was run on a Gaudi.
+data and seed, in float32, without dropout, with the same low-rank adapters and the fused optimizer: the original with
+optimum-habana 1.21.2, transformers 4.55.4, accelerate 1.10.1 and datasets 4.0.0 (sentence-transformers 3.3.1 with
+datasets 3.6.0), the rewritten one with transformers 5.23.0 and sentence-transformers 6.2.0. Losses that the trainers
+log are compared; the original's have four decimals, so that 5e-5 is their rounding. `times` is what transformers 5
+multiplies a causal loss with. Where the vendor's own CTC loss is asked for, which the simulated device does not have,
+optimum-habana takes torch's, and a model that sentence-transformers evaluates is in no graph. Nothing here was run on
+a Gaudi.
 """
 PROOF = Proof("migration", {"programs": sorted([*RUNS, *REASONS])})
 
@@ -69,7 +72,7 @@ def stand_ins(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with all models and data, which each program gets a copy of."""
     folder = tmp_path_factory.mktemp("stand-ins")
     make(folder)
-    for each in (pictures, captioned, pictured, sounds, speech, complaints, proteins):
+    for each in (pictures, captioned, pictured, sounds, speech, complaints, proteins, sentences):
         each(folder)
     return folder
 
@@ -81,6 +84,8 @@ def losses(kind: str, program: Path, run: Run, folder: Path) -> list[float]:
     # optimum-habana imports torchvision's transforms, whatever is trained: a stand-in does where nothing else asks.
     plain = kind == "old" and lacking(("torchvision",))
     paths = [ROOT / ".cache/hpu", program.parent, *([ROOT / "tests/contract/stand_ins"] if plain else [])]
+    if kind == "old" and run.first:
+        paths.insert(0, ENVIRONMENTS / kind / run.first)
     environment = {
         **os.environ,
         "PYTHONPATH": ":".join(map(str, paths)),
@@ -93,6 +98,7 @@ def losses(kind: str, program: Path, run: Run, folder: Path) -> list[float]:
         "NLTK_DATA": str(folder / "nltk"),
         "GAUDI3_HPU_SIMULATOR_CARDS": str(cards),
         "OMP_NUM_THREADS": "1",
+        **dict(run.environment),
     }
     logged = folder / f"losses-{kind}.json"
     started = [str(Path(__file__).with_name("started.py")), str(logged), str(STEPS), str(program)]

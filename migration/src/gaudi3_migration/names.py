@@ -44,7 +44,7 @@ def _arguments(name: str, successor: str, do: str = "", person: bool = False) ->
 
 
 _TRL = "trl moved arguments between trainer and config since 0.9.6 (max_seq_length, dataset_text_field): compare both"
-_SENTENCES = "sentence-transformers changed from 3.3.1 to 6.2: compare its own arguments"
+_SENTENCES = "sentence-transformers changed from 3.3.1 to 6.2: compare its arguments; NO_DUPLICATES draws other batches"
 _VERSIONS = "read versions with importlib.metadata.version('habana-torch-plugin')"
 _INFERENCE = "only for optimum-habana's own text generation: serve with vLLM, or call transformers' generate"
 _PEFT = "it was assigned onto a class of peft: peft's own method stays"
