@@ -29,7 +29,17 @@ from ._credentials import (
 from ._refusal import Refusal
 
 #: Services whose secrets one dictionary may hold; each role takes its own out of it.
-SERVICES = ("prometheus", "alertmanager", "grafana", "watch", "node_exporter", "hpu_exporter", "trainer")
+SERVICES = (
+    "prometheus",
+    "alertmanager",
+    "grafana",
+    "watch",
+    "node_exporter",
+    "hpu_exporter",
+    "trainer",
+    "slurm_database",
+    "slurm_munge",
+)
 _KINDS = ("password", "password_hash", "certificate", "key")
 _PEM = re.compile(r"-----BEGIN ([A-Z ]+)-----.+?-----END \1-----", re.DOTALL)
 _HASH = re.compile(r"\$2[aby]\$\d\d\$[./A-Za-z0-9]{53}")

@@ -69,13 +69,16 @@ def test_a_node_without_slurm_or_munge_is_refused_before_a_change(cluster: Clust
     assert refused.returncode != 0
     assert refused.messages() == [
         "slurmd is not installed on gaudi-1: install Slurm 22.05 or newer (Debian 12: apt-get install slurmd munge), "
-        "or take the host out of the group gaudi."
+        "have it set up with slurm_existing: false, or take the host out of the group gaudi."
     ]
     command(host, "slurmd", "echo slurm-wlm 22.05.8")
     command(host, "munge", "exit 1")
     refused = cluster.role("slurm")
     assert refused.messages()[0].startswith("munge on gaudi-1 makes no credential: start munge.service with")
     command(host, "munge", "exit 0")
+    command(host, "slurmd", "echo slurm 26.11.0")
+    refused = cluster.role("slurm")
+    assert refused.messages() == ["gaudi-1: Slurm is 26.11, and 22.05 to 26.05 are known here: install one of these."]
     refused = cluster.role("slurm", slurm_expected_cards=7)
     assert refused.messages() == [
         "slurm_expected_cards is 7: give 8, or how many of a node's cards are there (1, 2 or 4)."

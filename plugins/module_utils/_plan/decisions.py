@@ -7,7 +7,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import drivers, exporters, fabric, firewall, job, job_progress, logs, pytorch, serving, shipped, slurm, tuning
+from . import (
+    drivers,
+    exporters,
+    fabric,
+    firewall,
+    job,
+    job_progress,
+    logs,
+    pytorch,
+    serving,
+    shipped,
+    slurm,
+    slurm_cluster,
+    tuning,
+)
 from .model import Values
 
 #: Lookup ``gaudi3.scale.plan`` returns these, and a host's plan has them without a template.
@@ -30,7 +44,13 @@ DECISIONS: Mapping[str, Callable[[Values], Any]] = {
     "serving": serving.decide,
     "serving_names": serving.names,
     "serving_files": serving.certificate_files,
+    "slurm": slurm_cluster.decide,
+    "slurm_accounting": slurm_cluster.accounting,
+    "slurm_cluster_files": slurm_cluster.files,
+    "slurm_controller_files": slurm_cluster.controller_files,
     "slurm_files": slurm.files,
+    "slurm_munge_key": slurm_cluster.munge_key,
+    "slurm_problem": slurm.problem,
     "slurm_remark": slurm.remark,
     "synapseai": drivers.decide,
     "trainer": job.decide,

@@ -8,8 +8,8 @@ from typing import Any
 
 from .._jobs.rules import number
 from .._slurm import conf
-from . import shipped
-from .given import truth
+from . import shipped, slurm_cluster
+from .given import entries, truth
 from .model import Values
 
 DROP_IN = "/etc/systemd/system/slurmd.service.d/gaudi3-scale.conf"
@@ -40,7 +40,34 @@ def files(values: Values) -> list[dict[str, Any]]:
     return [{"path": path, "content": text, "mode": mode, "restart": False} for path, text, mode in written]
 
 
+def problem(values: Values) -> str:
+    """Why this host cannot serve, in one sentence; empty where it can. Asked before any change."""
+    if number(values("slurm_expected_cards")) not in (1, 2, 4, 8):
+        return (
+            f"slurm_expected_cards is {values('slurm_expected_cards')}: give 8, or how many of a node's cards are "
+            "there (1, 2 or 4)."
+        )
+    return _problem_of_existing(values) if truth(values, "slurm_existing") else slurm_cluster.problem(values)
+
+
+def _problem_of_existing(values: Values) -> str:
+    name = values("inventory_hostname")
+    version, munge = entries(values("_slurm_version")), entries(values("_slurm_munge"))
+    if version.get("rc") != 0:
+        return (
+            f"slurmd is not installed on {name}: install Slurm 22.05 or newer (Debian 12: apt-get install slurmd "
+            "munge), have it set up with slurm_existing: false, or take the host out of the group gaudi."
+        )
+    if refused := conf.version_refusal(str(version.get("stdout", ""))):
+        return f"{name}: {refused}"
+    if munge.get("rc") != 0:
+        return (
+            f"munge on {name} makes no credential: start munge.service with the cluster's /etc/munge/munge.key, owned "
+            "by munge with mode 0400, on all hosts the same."
+        )
+    return slurm_cluster.keys_problem(values) or slurm_cluster.clocks_problem(values)
+
+
 def remark(values: Values) -> str:
     """What is to be said of the node's release of Slurm; empty for one that was run."""
-    asked = values("_slurm_version")
-    return conf.version_problem(str(asked.get("stdout", "")) if isinstance(asked, dict) else "")
+    return conf.version_problem(str(entries(values("_slurm_version")).get("stdout", "")))

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .._refusal import Refusal
 
 GRES, TYPE = "gpu", "gaudi3"
 HEADER = "# Written by Ansible (gaudi3.scale.slurm): changes made here are lost.\n"
+#: Beside slurm.conf: what may change without a restart.
+READ_AGAIN = "gaudi-read-again.conf"
 #: Files of the programs that Slurm calls.
 FOLDER = "/usr/local/lib/gaudi-slurm"
 #: Seconds for each program that Slurm calls; slurmd kills a health check after 60 (seen with 22.05.8).
@@ -35,6 +37,10 @@ class ComputeNode:
     processors: int
     memory: int
     cards: int = 8
+    host: str = ""
+    """What the machine itself calls its host, where that is not the name."""
+    topology: tuple[int, int, int] = (0, 0, 0)
+    """Sockets, cores of each, threads of each core; zeros where only the number of processors is known."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +58,42 @@ class Cluster:
     log_folder: str = "/var/log/slurm"
     run_folder: str = "/run"
     folder: str = FOLDER
+    partition: str = "gaudi"
+    constrains: bool = True
+    """Whether cgroups keep jobs off other jobs' cards; without, Slurm only tells a job which are its own."""
+    accounting: bool = False
+    """Whether slurmdbd on the controller keeps what jobs used."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """More lines of slurm.conf, by name."""
 
 
 def slurm_conf(cluster: Cluster, nodes: Sequence[ComputeNode]) -> str:
-    """The whole file, the same on all hosts; Refusal for a name that would write another line into it."""
+    """Both files in one; Refusal for what would write another line into it."""
+    return HEADER + "\n".join([*_restarted(cluster, nodes), *_read_again(cluster, nodes)]) + "\n"
+
+
+def cluster_files(cluster: Cluster, nodes: Sequence[ComputeNode]) -> dict[str, str]:
+    """Files below /etc/slurm by name, the same on all hosts; Refusal for what would write another line into them.
+
+    Slurm's documents ask for a restart where what stands in ``slurm.conf`` changes: nodes, plugins, addresses. What
+    stands in ``READ_AGAIN`` takes effect by ``scontrol reconfigure``.
+    """
+    include = f"# Changes of these need no restart.\ninclude /etc/slurm/{READ_AGAIN}"
+    found = {
+        "slurm.conf": [*_restarted(cluster, nodes), include],
+        READ_AGAIN: _read_again(cluster, nodes),
+    }
+    texts = {name: HEADER + "\n".join(lines) + "\n" for name, lines in found.items()}
+    constrain = "yes" if cluster.constrains else "no"
+    return {**texts, "cgroup.conf": f"{HEADER}CgroupPlugin=autodetect\nConstrainDevices={constrain}\n"}
+
+
+def _restarted(cluster: Cluster, nodes: Sequence[ComputeNode]) -> list[str]:
+    """Lines whose change needs a restart."""
     if not nodes:
         raise Refusal("Slurm has no nodes: put hosts into the group gaudi")
-    for text in (cluster.name, cluster.controller, *(node.name for node in nodes)):
+    names = (cluster.name, cluster.controller, cluster.partition, *(node.name for node in nodes))
+    for text in (*names, *(node.host for node in nodes if node.host)):
         if not _NAME.fullmatch(text):
             raise Refusal(f"{text!r} cannot be a name in slurm.conf: use letters, digits, '.' and '-'")
     run = cluster.run_folder
@@ -77,14 +112,49 @@ def slurm_conf(cluster: Cluster, nodes: Sequence[ComputeNode]) -> str:
         "# Jobs get cards and processors, and see no card of another job.",
         "SelectType=select/cons_tres",
         "SelectTypeParameters=CR_Core_Memory",
-        f"DefMemPerCPU={min(node.memory // node.processors for node in nodes)}",
         f"GresTypes={GRES}",
-        "ProctrackType=proctrack/cgroup",
-        "TaskPlugin=task/cgroup,task/affinity",
+        *_plugins(cluster),
+        "PrologFlags=Alloc",
+        "HealthCheckNodeState=ANY",
+        *(_node_line(node) for node in nodes),
+    ]
+    return [*lines, *_own_settings(cluster, lines)]
+
+
+def _node_line(node: ComputeNode) -> str:
+    host = f"NodeHostname={node.host} " if node.host and node.host != node.name else ""
+    sockets, cores, threads = node.topology
+    boards = f"Sockets={sockets} CoresPerSocket={cores} ThreadsPerCore={threads} " if all(node.topology) else ""
+    return (
+        f"NodeName={node.name} {host}NodeAddr={node.address} CPUs={node.processors} {boards}RealMemory={node.memory} "
+        f"Gres={GRES}:{TYPE}:{node.cards}"
+    )
+
+
+def _plugins(cluster: Cluster) -> list[str]:
+    """How jobs are held together, and what is kept of them."""
+    kind = "cgroup" if cluster.constrains else "linux"
+    lines = [
+        f"ProctrackType=proctrack/{'cgroup' if cluster.constrains else 'linuxproc'}",
+        f"TaskPlugin={'task/cgroup,task/affinity' if cluster.constrains else 'task/affinity'}",
+    ]
+    if cluster.accounting:
+        lines += [
+            "AccountingStorageType=accounting_storage/slurmdbd",
+            f"AccountingStorageHost={cluster.controller_address}",
+            f"AccountingStorageTRES=gres/{GRES}",
+            f"JobAcctGatherType=jobacct_gather/{kind}",
+        ]
+    return lines
+
+
+def _read_again(cluster: Cluster, nodes: Sequence[ComputeNode]) -> list[str]:
+    """Lines that the daemons read again by ``scontrol reconfigure``."""
+    lines = [
+        f"DefMemPerCPU={min(node.memory // node.processors for node in nodes)}",
         f"Prolog={cluster.folder}/prolog",
         f"TaskProlog={cluster.folder}/task-prolog",
         f"Epilog={cluster.folder}/epilog",
-        "PrologFlags=Alloc",
         "# A trainer that is told to stop has this long to save.",
         f"KillWait={cluster.stop_timeout}",
         "JobRequeue=1",
@@ -92,15 +162,21 @@ def slurm_conf(cluster: Cluster, nodes: Sequence[ComputeNode]) -> str:
         "ReturnToService=2",
         f"HealthCheckProgram={cluster.folder}/health",
         f"HealthCheckInterval={cluster.health_interval}",
-        "HealthCheckNodeState=ANY",
-        *(
-            f"NodeName={node.name} NodeAddr={node.address} CPUs={node.processors} RealMemory={node.memory} "
-            f"Gres={GRES}:{TYPE}:{node.cards}"
-            for node in nodes
-        ),
-        "PartitionName=gaudi Nodes=ALL Default=YES State=UP MaxTime=INFINITE",
+        f"PartitionName={cluster.partition} Nodes=ALL Default=YES State=UP MaxTime=INFINITE",
     ]
-    return HEADER + "\n".join(lines) + "\n"
+    _own_settings(cluster, lines)
+    return lines
+
+
+def _own_settings(cluster: Cluster, lines: Sequence[str]) -> list[str]:
+    """The site's own lines; Refusal where one is written already, as Slurm takes the last without a word."""
+    taken = {line.partition("=")[0].lower() for line in lines} | {"include"}
+    for name, value in cluster.settings.items():
+        if name.lower() in taken:
+            raise Refusal(f"slurm_settings has {name}, which the role writes itself: leave it out")
+        if not re.fullmatch(r"[A-Za-z]+", name) or not re.fullmatch(r"[!-\"$-~][ !-\"$-~]*", value):
+            raise Refusal(f"slurm_settings has {name!r}: {value!r}, which is no line of slurm.conf: correct it")
+    return [f"{name}={value}" for name, value in cluster.settings.items()]
 
 
 def gres_conf(modules: Mapping[int, int]) -> str:
@@ -135,14 +211,25 @@ def programs(python: str = "/usr/bin/python3", folder: str = FOLDER, options: st
 
 def version_problem(said: str) -> str:
     """What is to be said of this release of Slurm, as ``slurmd -V`` names it; empty for one that was run."""
-    found = re.search(r"\b(\d\d\.\d\d)\b", said)
-    if found is None:
-        return "slurmd does not say which release it is: install Slurm 22.05 or newer."
-    release = found[1]
-    if release in RUN:
+    release = release_of(said)
+    if not release or release in RUN or version_refusal(said):
         return ""
     if release in READ:
         return f"Slurm {release} is known here from its documents alone, and 22.05 was run: try it on one node first."
-    if release < RUN[0]:
-        return f"Slurm is {release}, and 22.05 is the oldest that was run: install 22.05 or newer."
     return f"Slurm {release} is not known here: try it on one node first."
+
+
+def version_refusal(said: str) -> str:
+    """Why this release cannot serve, in one sentence; empty where it can."""
+    release = release_of(said)
+    if not release:
+        return "slurmd does not say which release it is: install Slurm 22.05 to 26.05."
+    if not RUN[0] <= release <= READ[-1]:
+        return f"Slurm is {release}, and 22.05 to 26.05 are known here: install one of these."
+    return ""
+
+
+def release_of(said: str) -> str:
+    """The release in a version, such as 22.05 of 22.05.8-4; empty where there is none."""
+    found = re.search(r"\b(\d\d\.\d\d)\b", said)
+    return found[1] if found else ""

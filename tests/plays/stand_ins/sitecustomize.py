@@ -9,6 +9,7 @@ import builtins
 import grp
 import io
 import os
+import pwd
 import subprocess
 import sys
 
@@ -86,16 +87,19 @@ def owner(name: str):
 
 def named(real):
     def look_up(key):
-        return next((group for group in (RENDER, PROMETHEUS) if key in (group.gr_name, group.gr_gid)), None) or real(
-            key
-        )
+        return next(
+            (group for group in (RENDER, PROMETHEUS, *OTHERS) if key in (group.gr_name, group.gr_gid)), None
+        ) or real(key)
 
     return look_up
 
 
-#: Groups that this machine need not have: that of the cards' device files on Ubuntu 24.04, and a package's.
+#: Groups that this machine need not have: that of the cards' device files on Ubuntu 24.04, and those of packages.
 RENDER = grp.struct_group(("render", "x", 992, []))
 PROMETHEUS = grp.struct_group(("prometheus", "x", 993, []))
+OTHERS = tuple(grp.struct_group((name, "x", number, [])) for name, number in (("slurm", 64030), ("munge", 994)))
+#: Users that packages bring.
+USERS = {each.gr_name: pwd.struct_passwd((each.gr_name, "x", each.gr_gid, each.gr_gid, "", "/", "")) for each in OTHERS}
 
 
 def group_of(result, name: str) -> int:
@@ -181,6 +185,8 @@ if ROOT:
     os.lchown = lambda path, uid, gid: chown(path, uid, gid, follow_symlinks=False)
     os.fchown = lambda fd, uid, gid: chown(fd, uid, gid)
     grp.getgrgid, grp.getgrnam = named(grp.getgrgid), named(grp.getgrnam)
+    getpwnam = pwd.getpwnam
+    pwd.getpwnam = lambda name: USERS.get(name) or getpwnam(name)
     os.rename, os.replace = move(_real["rename"]), move(_real["replace"])
     os.symlink = lambda src, dst, *rest, **options: _symlink(src, at(dst), *rest, **options)
     # Who does not become root.

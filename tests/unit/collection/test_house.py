@@ -166,6 +166,7 @@ def test_one_class_for_refusals_and_one_place_that_writes() -> None:
 OTHER_FACTS = {
     "roles/tuning/tasks/reboot.yml": ["-distribution", "-pkg_mgr", "-service_mgr"],  # the kernel that runs now
     "roles/fabric/tasks/host_tcp.yml": ["-platform", "-distribution", "-pkg_mgr", "-service_mgr", "network"],
+    "roles/slurm/tasks/ask_new.yml": ["-pkg_mgr", "-service_mgr", "hardware"],  # those of all nodes, for slurm.conf
 }
 
 

@@ -36,13 +36,16 @@ def tags(value: Any) -> Iterator[str]:
 
 
 SPECIFIED = {name: option for role in ROLES for name, option in specification(role).items()}
-#: Other names that begin as a role's variables do: tags, modules, roles, files in the folder of secrets, a package.
+#: Other names that begin as a role's variables do: tags, modules, roles, groups, files of secrets, a package.
 OTHERS = {
     "alertmanager_password",
     "grafana_password",
     "prometheus_password",
     "pytorch_lightning",
     "serving_password",
+    "slurm_controller",
+    "slurm_database_password",
+    "slurm_munge_password",
     "watch_password",
     *(tag for path in (ROOT / "roles").glob("*/tasks/*.yml") for tag in tags(yaml.safe_load(path.read_text()))),
     *(path.stem for path in (ROOT / "plugins/modules").glob("*.py")),

@@ -14,6 +14,8 @@ ASKED = {
     "hpu_exporter/tasks/verify.yml": "behind gaudi_service, which has waited for the unit's own port",
     "fabric/tasks/preflight-tcp.yml": "the web server of a download, no service of the collection",
     "logs/tasks/send.yml": "whether the way is open: who answers there is known by its certificate when it is sent to",
+    "slurm/tasks/accounting.yml": "whether slurmdbd has made its tables: who answers has the cluster's munge key",
+    "slurm/tasks/run.yml": "whether the way is open: who answers has the cluster's munge key",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import pytest
@@ -58,11 +59,74 @@ def test_a_program_is_bounded_and_ends_well() -> None:
         ("slurm-wlm 22.05.8", ""),
         ("slurm 24.11.5", "Slurm 24.11 is known here from its documents alone, and 22.05 was run"),
         ("slurm 26.05.5", "Slurm 26.05 is known here from its documents alone"),
-        ("slurm-wlm 20.11.7", "Slurm is 20.11, and 22.05 is the oldest that was run"),
-        ("slurm 27.11.0", "Slurm 27.11 is not known here"),
-        ("slurmd: command not found", "slurmd does not say which release it is"),
+        ("slurm 23.02.1", "Slurm 23.02 is not known here"),
     ],
 )
 def test_a_release_that_was_not_run_is_said_to_be_so(said: str, problem: str) -> None:
     found = conf.version_problem(said)
     assert found.startswith(problem) and bool(found) == bool(problem) and found.count(".\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "refused"),
+    [
+        ("slurm-wlm 22.05.8", ""),
+        ("slurm 26.05.5", ""),
+        ("slurm-wlm 21.08.5", "Slurm is 21.08, and 22.05 to 26.05 are known here: install one of these."),
+        ("slurm 26.11.0", "Slurm is 26.11, and 22.05 to 26.05 are known here: install one of these."),
+        ("slurmd: command not found", "slurmd does not say which release it is: install Slurm 22.05 to 26.05."),
+    ],
+)
+def test_another_release_is_refused(said: str, refused: str) -> None:
+    assert conf.version_refusal(said) == refused
+
+
+def test_only_what_slurm_reads_again_is_in_the_second_file() -> None:
+    files = conf.cluster_files(CLUSTER, NODES)
+    assert set(files) == {"slurm.conf", "gaudi-read-again.conf", "cgroup.conf"}
+    assert files["slurm.conf"].endswith("\ninclude /etc/slurm/gaudi-read-again.conf\n")
+    later = dataclasses.replace(CLUSTER, stop_timeout=600, health_interval=60)
+    changed = {name for name, text in conf.cluster_files(later, NODES).items() if text != files[name]}
+    assert changed == {"gaudi-read-again.conf"}
+    more = [*NODES, conf.ComputeNode("gaudi-3", "10.0.0.13", 160, 1_000_000)]
+    assert {name for name, text in conf.cluster_files(CLUSTER, more).items() if text != files[name]} == {"slurm.conf"}
+
+
+def test_a_node_has_its_own_name_and_its_cores_where_they_are_known() -> None:
+    node = conf.ComputeNode("gaudi-1", "10.0.0.11", 160, 1000, 8, "ml-0017", (2, 40, 2))
+    assert (
+        "NodeName=gaudi-1 NodeHostname=ml-0017 NodeAddr=10.0.0.11 CPUs=160 Sockets=2 CoresPerSocket=40 "
+        "ThreadsPerCore=2 RealMemory=1000 Gres=gpu:gaudi3:8\n"
+    ) in conf.cluster_files(CLUSTER, [node])["slurm.conf"]
+
+
+def test_without_cgroups_jobs_are_only_told_their_cards() -> None:
+    files = conf.cluster_files(dataclasses.replace(CLUSTER, constrains=False, accounting=True), NODES)
+    lines = files["slurm.conf"].splitlines()
+    assert {
+        "ProctrackType=proctrack/linuxproc",
+        "TaskPlugin=task/affinity",
+        "JobAcctGatherType=jobacct_gather/linux",
+        "AccountingStorageHost=10.0.0.1",
+        "AccountingStorageTRES=gres/gpu",
+    } <= set(lines)
+    assert files["cgroup.conf"].endswith("\nConstrainDevices=no\n")
+
+
+@pytest.mark.parametrize(
+    ("settings", "refused"),
+    [
+        ({"SlurmdTimeout": "30"}, ""),
+        ({"killwait": "30"}, "slurm_settings has killwait, which the role writes itself: leave it out"),
+        ({"GresTypes": "hpu"}, "slurm_settings has GresTypes, which the role writes itself: leave it out"),
+        ({"A": "1\nSlurmUser=root"}, "is no line of slurm.conf"),
+        ({"Include": "x"}, "slurm_settings has Include, which the role writes itself"),
+    ],
+)
+def test_lines_of_the_site_are_added_or_refused(settings: dict[str, str], refused: str) -> None:
+    cluster = dataclasses.replace(CLUSTER, settings=settings)
+    if refused:
+        with pytest.raises(Refusal, match=re.escape(refused)):
+            conf.cluster_files(cluster, NODES)
+    else:
+        assert "SlurmdTimeout=30\n" in conf.cluster_files(cluster, NODES)["slurm.conf"]
