@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gaudi3_deploy import runs, site, traces
+from gaudi3_deploy import runs, traces
 from gaudi3_deploy.runs import Run
 from gaudi3_deploy.terraform import Terraform
 from test_run import Cut, World
@@ -68,13 +68,13 @@ def test_ansible_gets_the_trace_and_the_plugin(
     assert traces.environment(tmp_path) == {}
     (tmp_path / "ansible.cfg").write_text("[defaults]\ncallbacks_enabled = mine.own.one, profile_tasks\n")
     with traces.command("site"), traces.span("site"):
-        given = site._environment(tmp_path)
+        given = traces.environment(tmp_path)
         assert given["ANSIBLE_CALLBACKS_ENABLED"] == "mine.own.one,profile_tasks,gaudi3.scale.traces"
         monkeypatch.setenv("ANSIBLE_CALLBACKS_ENABLED", "gaudi3.scale.traces,other")
-        assert site._environment(tmp_path)["ANSIBLE_CALLBACKS_ENABLED"] == "gaudi3.scale.traces,other"
+        assert traces.environment(tmp_path)["ANSIBLE_CALLBACKS_ENABLED"] == "gaudi3.scale.traces,other"
         monkeypatch.setenv("ANSIBLE_CALLBACKS_ENABLED", "")
         (tmp_path / "ansible.cfg").write_text("callbacks_enabled")
-        assert site._environment(tmp_path)["ANSIBLE_CALLBACKS_ENABLED"] == "gaudi3.scale.traces"
+        assert traces.environment(tmp_path)["ANSIBLE_CALLBACKS_ENABLED"] == "gaudi3.scale.traces"
     inner = there.named("site")[1]
     assert given["TRACEPARENT"] == f"00-{inner.trace}-{inner.id}-01"
     assert "TRACEPARENT" not in os.environ

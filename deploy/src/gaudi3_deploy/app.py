@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from gaudi3_deploy import __version__, converge, estimate, lock, record, request, traces, tree, unchanged
+from gaudi3_deploy import __version__, audit, converge, estimate, lock, record, request, traces, tree, unchanged
 from gaudi3_deploy.console import Teller
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.plan import Plan
@@ -107,7 +107,12 @@ class Context:
     @contextlib.contextmanager
     def alone(self, name: str, command: str) -> Iterator[None]:
         """Hold a deployment against other commands."""
-        with lock.held(self.folder(name) / record.check_name(name), command), traces.command(command):
+        folder = self.folder(name)
+        with (
+            lock.held(folder / record.check_name(name), command),
+            audit.recorded(folder, name, command),
+            traces.command(command),
+        ):
             yield
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gaudi3_deploy import partial, ssh, traces
+from gaudi3_deploy import audit, partial, ssh, traces
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.record import Deployment, write_atomically
 
@@ -77,7 +77,7 @@ def start(
     if ignored:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        return subprocess.Popen(command, env=_environment(_checkout(collection)), cwd=_checkout(collection))
+        return subprocess.Popen(command, env=_environment(deployment, _checkout(collection)), cwd=_checkout(collection))
     finally:
         if ignored:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -88,7 +88,7 @@ def run_module(deployment: Deployment, collection: Path, module: str, given: Map
     command = [*_on_inventory("ansible", deployment), "gaudi", "--forks", "64", "-m", module, "-a", json.dumps(given)]
     done = subprocess.run(
         command,
-        env=_environment(_checkout(collection)),
+        env=_environment(deployment, _checkout(collection)),
         cwd=_checkout(collection),
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr,
@@ -97,13 +97,14 @@ def run_module(deployment: Deployment, collection: Path, module: str, given: Map
     return done.returncode
 
 
-def _environment(checkout: Path | None) -> dict[str, str]:
+def _environment(deployment: Deployment, checkout: Path | None) -> dict[str, str]:
     """What Ansible runs with: a user's settings, and those that keep a run from going on where it must not.
 
     Without its inventory, which needs the collection, a play would do nothing, with success.
     """
     settings = {"ANSIBLE_INJECT_FACT_VARS": "False", "ANSIBLE_INVENTORY_UNPARSED_FAILED": "True"}
-    return {**os.environ, **settings, **traces.environment(checkout)}
+    more = audit.environment(deployment.directory.parent, checkout, traces.environment(checkout))
+    return {**os.environ, **settings, **more}
 
 
 def _on_inventory(name: str, deployment: Deployment) -> list[str]:

@@ -68,10 +68,14 @@ def environment(checkout: Path | None) -> Mapping[str, str]:
     """What Ansible, which is started there, gets besides: the trace, and the plugin that goes on with it."""
     if _recorder is None or not _recorder.traceparent:
         return {}
-    enabled = os.environ.get(ENABLED) or _enabled_by_file(checkout)
-    names = [each.strip() for each in enabled.split(",") if each.strip()]
+    names = [each.strip() for each in enabled(checkout).split(",") if each.strip()]
     plugins = names if CALLBACK in names else [*names, CALLBACK]
     return {_traces.VARIABLE: _recorder.traceparent, ENABLED: ",".join(plugins)}
+
+
+def enabled(checkout: Path | None) -> str:
+    """The callbacks that Ansible, which is started there, is told to load."""
+    return os.environ.get(ENABLED) or _enabled_by_file(checkout)
 
 
 def _enabled_by_file(checkout: Path | None) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from gaudi3_deploy import collected, jobs, nodes, site, ssh
+from gaudi3_deploy import audit, collected, jobs, nodes, site, ssh
 from gaudi3_deploy.app import Context, Json, Name, app, print_json, talker
 from gaudi3_deploy.collected import Question
 from gaudi3_deploy.console import Teller
@@ -128,7 +128,8 @@ def stop(
     made(deployment)
     teller = talker(settings, as_json)
     # Whoever follows the job holds the deployment meanwhile, so this does not ask for it: it changes no record.
-    stopped = jobs.stop(deployment, settings.collection, teller.log, job)
+    with audit.recorded(settings.deployments, name, "stop", **({"job": job} if job else {})):
+        stopped = jobs.stop(deployment, settings.collection, teller.log, job)
     if as_json:
         print_json({"deployment": name, "stopped": stopped})
 
