@@ -312,3 +312,43 @@ def test_the_whole_report_names_nobody(machine: Machine, monkeypatch: pytest.Mon
     text = json.dumps(found)
     assert [word for word in ("node17", "AO998", "b0:fd", "jane", "abc123", "0e8a1b2c") if word in text] == []
     assert "iommu=pt" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "odd", "data"),
+    [
+        (None, [], None),
+        ("", ["is empty, which is neither layer 2 nor layer 3"], [True, False, 0, 0]),
+        ("{}", ["is not of the shape that the collective library reads"], [False, False, 0, 0]),
+        ('{"NIC_NET_CONFIG": [{"NIC_MAC": "B0:FD:0B:01:02:03"}]}', [], [False, True, 1, 0]),
+        (
+            '{"NIC_NET_CONFIG": [{"NIC_MAC": "b0:fd:0b:01:02:03"}, {"NIC_MAC": "06:ff:ff:ff:00:04"}]}',
+            ["has 1 addresses that no port of this node has"],
+            [False, True, 2, 1],
+        ),
+    ],
+)
+def test_a_file_of_other_cards_addresses_is_said_without_an_address(
+    machine: Machine, text: str | None, odd: list[str], data: list[Any] | None
+) -> None:
+    if text is not None:
+        machine.write(cards.GAUDINET, text)
+    found = cards.cards(machine.host, Options())
+    assert found.odd == [f"{cards.GAUDINET} {said}" for said in odd]
+    kept = found.data["addresses_file"]
+    assert data == (kept and [kept[name] for name in ("empty", "readable", "addresses", "strange")])
+
+
+def test_links_and_counters_of_each_card_are_asked_for_by_port(machine: Machine) -> None:
+    found = tools.hl_smi(machine.host, Options(quick=True)).data["ports"]
+    assert list(found) == list(CARDS)
+    assert found[CARDS[0]]["link"]["output"] == f"-n link -i {CARDS[0]} -P 1\n"
+    assert found[CARDS[1]]["stats"]["output"] == f"-n stats -i {CARDS[1]} -P 1\n"
+
+
+@pytest.mark.parametrize(
+    "line", ["Loading of module with unavailable key is rejected", "Loading of unsigned module is rejected"]
+)
+def test_the_kernels_refusal_of_a_module_is_in_the_report(machine: Machine, line: str) -> None:
+    machine.program("dmesg", f"#!/bin/sh\necho '[    2.500000] {line}'\n")
+    assert machines.kernel_log(machine.host, Options()).data["first"] == [f"[    2.500000] {line}"]

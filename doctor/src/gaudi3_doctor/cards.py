@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import grp
+import json
 import os
 import pwd
 import re
@@ -17,6 +18,7 @@ VENDOR = "0x1da3"
 PCI = "/sys/bus/pci/devices"
 ACCEL = "/sys/class/accel"
 RDMA = "/sys/class/infiniband"
+GAUDINET = "/etc/habanalabs/gaudinet.json"
 _DEVICES = ("/dev/accel", "/dev/infiniband")
 _UDEV = ("/etc/udev/rules.d", "/run/udev/rules.d", "/usr/lib/udev/rules.d", "/lib/udev/rules.d")
 _PCI_TEXTS = (
@@ -76,6 +78,7 @@ def cards(host: Host, options: Options) -> Result:
     found = result.data["cards"]
     result.data["rdma"] = [_rdma(host, name) for name in host.names(RDMA)]
     result.data["held"] = held_cards(host)
+    result.data["addresses_file"] = _addresses_file(host)
     if not found:
         result.odd.append("no Gaudi card is on the PCI bus")
     spoiled = translated(host)
@@ -95,6 +98,9 @@ def cards(host: Host, options: Options) -> Result:
         result.odd.append(f"PCIe links narrower than they could be: {', '.join(narrow)}")
     if found and not any(each["net"] for each in found):
         result.odd.append("no card has a network device for a port")
+    said = _complaint(result.data["addresses_file"])
+    if said:
+        result.odd.append(f"{GAUDINET} {said}")
     return result
 
 
@@ -164,6 +170,34 @@ def counters(host: Host, options: Options) -> Result:
     if torn:
         result.odd.append(f"{len(torn)} of {len(steps)} reads of an idle port are off by a multiple of 2**32")
     return result
+
+
+def _addresses_file(host: Host) -> dict[str, Any] | None:
+    """The file of the external ports' addresses, without the addresses: how many it has, and how many no port has."""
+    text = host.read(GAUDINET)
+    if text is None:
+        return None
+    try:
+        named = {str(each["NIC_MAC"]).lower() for each in json.loads(text)["NIC_NET_CONFIG"]}
+    except (ValueError, KeyError, TypeError):
+        return {"empty": not text.strip(), "readable": False, "addresses": 0, "strange": 0}
+    own = {
+        (host.value(f"{PCI}/{address}/net/{name}/address") or "").lower()
+        for address in addresses(host)
+        for name in host.names(f"{PCI}/{address}/net")
+    }
+    return {"empty": False, "readable": True, "addresses": len(named), "strange": len(named - own) if own else 0}
+
+
+def _complaint(found: dict[str, Any] | None) -> str:
+    """What is wrong with that file; empty where nothing is, or where there is none."""
+    if found is None:
+        return ""
+    if found["empty"]:
+        return "is empty, which is neither layer 2 nor layer 3"
+    if not found["readable"]:
+        return "is not of the shape that the collective library reads"
+    return f"has {found['strange']} addresses that no port of this node has" if found["strange"] else ""
 
 
 def _card(host: Host, address: str, accel: str | None) -> dict[str, Any]:

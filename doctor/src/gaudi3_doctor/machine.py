@@ -14,7 +14,12 @@ _OS_FIELDS = ("ID", "VERSION_ID", "PRETTY_NAME")
 _MEMORY_FIELDS = ("MemTotal", "MemFree", "MemAvailable", "HugePages_Total", "HugePages_Free", "Hugepagesize")
 _EFI_SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 _LOG_LINES = 400
-_OF_THE_DRIVER = re.compile(r"habanalabs|\bhbl\b|gaudi|\baccel\d|DMAR|AMD-Vi|iommu|Corrupted page table", re.IGNORECASE)
+_OF_THE_DRIVER = re.compile(
+    r"habanalabs|\bhbl\b|gaudi|\baccel\d|DMAR|AMD-Vi|iommu|Corrupted page table|Bad pagetable"
+    # What Secure Boot has the kernel say names no module.
+    r"|Loading of (?:unsigned )?module\b.{0,40}rejected",
+    re.IGNORECASE,
+)
 
 # Lines about a process hold its name and a file's, which any user can choose.
 _OF_A_PROCESS = re.compile(

@@ -51,6 +51,7 @@ def hl_smi(host: Host, options: Options) -> Result:
         result.data["csv"] = _cells(ask, "csv")
         result.data["csv_without_units"] = _cells(ask, "csv,nounits")
         result.data["log"] = ask("-L").as_dict()
+        result.data["ports"] = {address: _ports(ask, address) for address in addresses(host)}
         result.data["timings"] = _timings(host, options, ask)
         result.data["as_users"] = _as_users(host, options, program)
     slow = [f"{name} {times[-1]:.1f} s" for name, times in result.data["timings"].items() if times and times[-1] > SLOW]
@@ -147,6 +148,15 @@ def _cells(ask: Any, form: str) -> dict[str, Any]:
     refused = {name: outcome.failure for name, outcome in alone.items() if outcome.code != 0}
     known = [name for name in FIELDS if name not in refused]
     return {"refused": refused, "whole": whole.as_dict(), **(ask("-Q", ",".join(known), "-f", form).as_dict())}
+
+
+def _ports(ask: Any, address: str) -> dict[str, Any]:
+    """Links and counters of a card's ports; without their numbers, hl-smi tells of links of internal ones only."""
+    ports = ask("-n", "ports", "-i", address)
+    numbers = ",".join(re.findall(r"^port\s+(\d+)", ports.out, re.MULTILINE))
+    chosen = ("-P", numbers) if numbers else ()
+    views = {"ports": ports, **{view: ask("-n", view, "-i", address, *chosen) for view in ("link", "stats")}}
+    return {view: outcome.as_dict() for view, outcome in views.items()}
 
 
 def _timings(host: Host, options: Options, ask: Any) -> dict[str, list[float]]:
