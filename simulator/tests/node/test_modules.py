@@ -7,6 +7,8 @@ from collections.abc import Callable
 import pytest
 from simulated_machine import Machine
 
+from gaudi3_simulator.node import kernel
+
 # The Gaudi 2E manual for 1.23.0; there ib_uverbs and ib_core are held by modules of other hardware as well.
 SEEN = """\
 habanalabs_ib          98304  0
@@ -66,3 +68,11 @@ def test_dependencies_are_those_of_the_counts(machine: Machine) -> None:
         "habanalabs": "habanalabs_compat", "habanalabs_cn": "", "habanalabs_en": "habanalabs_cn",
         "habanalabs_ib": "", "habanalabs_compat": "",
     }  # fmt: skip
+
+
+def test_modinfo_takes_an_installed_file_and_says_that_one_is_empty(machine: Machine) -> None:
+    path = kernel.module_path("habanalabs")
+    assert machine.ok("modinfo", "-F", "version", path).out == machine.ok("modinfo", "-F", "version", "habanalabs").out
+    machine.ok("node", "fault", "module-empty")
+    said = machine.run("modinfo", "habanalabs")
+    assert (said.code, said.err) == (1, "modinfo: ERROR: could not get modinfo from 'habanalabs': Invalid argument\n")

@@ -138,6 +138,7 @@ def modinfo(arguments: Sequence[str]) -> int:
             field = "filename"
         else:
             names.append(word)
+    names = [_of_file(name) for name in names]
     if not names or not _served(names[0]):
         return _real("modinfo", arguments, f"modinfo: ERROR: Module {names[0] if names else ''} not found.")
     for name in map(_plain, names):
@@ -145,6 +146,9 @@ def modinfo(arguments: Sequence[str]) -> int:
             info = kernel.module_info(name)
         except kernel.NotFound:
             sys.stderr.write(f"modinfo: ERROR: Module {name} not found.\n")
+            return 1
+        except kernel.KernelError:  # an empty file
+            sys.stderr.write(f"modinfo: ERROR: could not get modinfo from '{name}': Invalid argument\n")
             return 1
         shown = {
             "filename": kernel.module_path(name),
@@ -161,6 +165,12 @@ def modinfo(arguments: Sequence[str]) -> int:
         for parameter in sysfs.PARAMETERS.get(name, {}):
             print(f"{'parm:':<16}{parameter}")
     return 0
+
+
+def _of_file(name: str) -> str:
+    """The module of an installed file, which may be given in the place of a name."""
+    module = os.path.basename(name).partition(".ko")[0]
+    return module if name == kernel.module_path(_plain(module)) else name
 
 
 def blacklisted() -> set[str]:
