@@ -1,6 +1,7 @@
 """Who pays for what: the bills of many jobs by team and project, against what they were projected to cost.
 
-Read from the output folders of jobs, from one node each: every node of a job has the whole bill of it.
+Read from the output folders of jobs, from one node each: every node of a job has the whole bill of it. Jobs that Slurm
+alone knows come from its accounting (`sacct`).
 """
 
 from __future__ import annotations
@@ -139,6 +140,29 @@ def charges(folders: Sequence[Path], skip_unpriced: bool = False) -> list[Charge
     if not found:
         raise ConfigError("None of the folders has a job with a price: give output folders of jobs with cost set.")
     return found
+
+
+def together(found: Sequence[Charge], more: Iterable[Charge]) -> list[Charge]:
+    """The charges and further ones, of Slurm's accounting.
+
+    Raises ConfigError for a job that is there twice, for more than one currency, and where there is none.
+    """
+    whole = list(found)
+    for one in more:
+        twice = next((other for other in whole if other.job == one.job), None) if one.job is not None else None
+        if twice is not None:
+            raise ConfigError(
+                f"{twice.folder} and {one.folder} are the same job: ask sacct for times that do not overlap."
+            )
+        if whole and one.currency != whole[0].currency:
+            raise ConfigError(
+                f"The job {one.folder} is in {one.currency} and that in {whole[0].folder} in {whole[0].currency}: give "
+                "--currency and a price in it, or ask for the jobs of each currency apart."
+            )
+        whole.append(one)
+    if not whole:
+        raise ConfigError("sacct has no job in its files: ask it for another time with -S and -E, and for all with -a.")
+    return whole
 
 
 def groups(found: Iterable[Charge]) -> list[Group]:

@@ -57,7 +57,14 @@ def cost(
 
 
 def chargeback(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Jobs' output folders, one of each job.")],
+    folders: Annotated[
+        list[Path] | None, typer.Argument(metavar="DIR...", help="Jobs' output folders, one of each job.")
+    ] = None,
+    sacct: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="What sacct -P printed of jobs under Slurm; repeatable.")
+    ] = None,
+    card_price: Annotated[float | None, typer.Option(help="Price of a card for an hour, for --sacct.")] = None,
+    currency: Annotated[str, typer.Option(help="Of --card-price.")] = "USD",
     skip_unpriced: Annotated[
         bool, typer.Option("--skip-unpriced", help="Leave out jobs that ran without a price.")
     ] = False,
@@ -69,5 +76,15 @@ def chargeback(
     """
     from gaudi3_scale.cost import chargeback as bills
 
-    found = bills.groups(bills.charges(folders, skip_unpriced))
+    if not folders and not sacct:
+        raise ConfigError("No jobs are given: name output folders of jobs, or a file of sacct with --sacct.")
+    if (card_price is not None) and not sacct:
+        raise ConfigError("--card-price is for jobs of --sacct: give a file, or leave the price out.")
+    jobs = bills.charges(folders, skip_unpriced) if folders else []
+    if sacct:
+        from gaudi3_scale.cost import sacct as accounting
+
+        price = accounting.checked_price(card_price)
+        jobs = bills.together(jobs, (job for path in sacct for job in accounting.read(path, price, currency)))
+    found = bills.groups(jobs)
     typer.echo(bills.FORMATS[format_.value](found), nl=False)

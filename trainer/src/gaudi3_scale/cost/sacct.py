@@ -1,0 +1,115 @@
+"""Jobs of Slurm's accounting as charges, from the text that `sacct` prints.
+
+    sacct -P -X -a -S 2026-11-01 -E 2026-12-01 -o JobIDRaw,Account,State,ElapsedRaw,AllocTRES > november.txt
+
+Slurm knows cards and time, no price and no goodput: a job costs its cards times its hours times a price, and all of it
+is `other`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from gaudi3_scale.cost.chargeback import NOBODY, Charge
+from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.throughput.goodput import PARTS
+
+FIELDS = ("JobIDRaw", "Account", "State", "ElapsedRaw", "AllocTRES")
+COMMAND = f"sacct -P -X -o {','.join(FIELDS)}"
+#: What sacct prints instead where nothing is accounted.
+DISABLED = "Slurm accounting storage is disabled"
+#: Of AllocTRES: all cards of a name, or those of one type of it.
+_GRES = re.compile(r"gres/hpu(?::(?P<type>[^=]+))?=(?P<count>\d+)")
+
+
+def read(path: Path, price: float, currency: str) -> list[Charge]:
+    """One charge for each job of a file; `price` is of a card for an hour.
+
+    A job that was requeued has a line for each time that it ran where sacct was asked with -D; they are added up. Steps
+    (12.batch) are part of their job and are passed over, as are lines without time. Raises ConfigError for a file that
+    is none, and for a line that cannot be read.
+    """
+    found: dict[str, Charge] = {}
+    for number, row in _rows(path):
+        job = row.get("JobIDRaw") or row["JobID"]
+        if "." in job:
+            continue
+        try:
+            hours = int(row["ElapsedRaw"]) / 3600
+        except ValueError:
+            raise ConfigError(
+                f"Line {number} of {path} has the ElapsedRaw {row['ElapsedRaw']!r}: give what `{COMMAND}` prints, "
+                "whose ElapsedRaw are seconds."
+            ) from None
+        spent = cards(row["AllocTRES"]) * hours * price
+        earlier = found.get(job)
+        found[job] = _charge(path, job, row, currency, spent + (earlier.spent if earlier is not None else 0.0))
+    return list(found.values())
+
+
+def cards(tres: str) -> int:
+    """The Gaudi cards of AllocTRES: `gres/hpu=8`; where only types are counted, the sum of them."""
+    whole, typed = None, 0
+    for each in tres.split(","):
+        match = _GRES.fullmatch(each.strip())
+        if match is None:
+            continue
+        if match["type"] is None:
+            whole = int(match["count"])
+        else:
+            typed += int(match["count"])
+    return typed if whole is None else whole
+
+
+def _charge(path: Path, job: str, row: dict[str, str], currency: str, spent: float) -> Charge:
+    state = row["State"].split(" ")[0].lower()  # CANCELLED by 1000
+    return Charge(
+        folder=f"{path}:{job}",
+        job=f"slurm {job}",
+        team=row["Account"] or NOBODY,
+        project=row.get("WCKey", "").removeprefix("*") or NOBODY,
+        currency=currency,
+        spent=spent,
+        parts={part: spent if part == "other" else 0.0 for part in PARTS},
+        budget=None,
+        projected=None,
+        state="finished" if state not in ("running", "pending", "suspended", "requeued") else state,
+        step=0,
+        max_steps=0,
+        price_source="--card-price",
+    )
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    try:
+        lines = path.read_text(errors="replace").splitlines()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read ({error.strerror}): give what `{COMMAND}` printed.") from None
+    if lines and DISABLED in lines[0]:
+        raise ConfigError(f"{path} says that {DISABLED}: set accounting up with slurmdbd, and ask sacct again.")
+    names = lines[0].split("|") if lines else []
+    missing = [name for name in FIELDS if name not in names and not (name == "JobIDRaw" and "JobID" in names)]
+    if missing:
+        raise ConfigError(f"{path} has no column {', '.join(missing)} in its first line: give what `{COMMAND}` prints.")
+    for number, line in enumerate(lines[1:], 2):
+        cells = line.split("|")
+        if not line.strip():
+            continue
+        if len(cells) != len(names):
+            raise ConfigError(
+                f"Line {number} of {path} has {len(cells)} cells under {len(names)} names: leave out columns whose "
+                "texts may hold a |, such as JobName."
+            )
+        yield number, dict(zip(names, cells, strict=True))
+
+
+def checked_price(price: float | None) -> float:
+    """The price of a card for an hour. Raises ConfigError where there is none."""
+    if price is None or not math.isfinite(price) or price < 0:
+        raise ConfigError(
+            "--sacct needs the price of a card for an hour, which Slurm does not know: give --card-price."
+        )
+    return price
