@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from gaudi3_simulator import SimulatorError, cli, cluster, network
+from gaudi3_simulator import SimulatorError, cli, cluster, network, nodes
 from gaudi3_simulator.home import Cluster, Node, read_cluster
 from gaudi3_simulator.image import hpu, image_name, mounts_below, requirements_file
+from gaudi3_simulator.node import store
 from gaudi3_simulator.podman import Podman
 
 pytestmark = pytest.mark.usefixtures("own_home")
@@ -28,6 +31,27 @@ def test_growing_keeps_the_nodes_that_are_there() -> None:
     assert three.nodes[1] == Node("gaudi-2", "10.89.80.12", 8)
     assert three.nodes[2] == Node("gaudi-3", "10.89.80.13", 4)
     assert len(cluster._wanted(three, 1, 8, monitor=True).nodes) == 3
+
+
+def test_the_node_of_a_twin_has_the_twins_cards_and_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = store.new_state("gaudi-7", 2, board_name="HL-225")
+    state["faults"] = [{"kind": "pcie-width", "card": 1}]
+    made: list[Cluster] = []
+
+    def bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], _log: object) -> Cluster:
+        made.append(wanted(None))
+        return made[-1]
+
+    monkeypatch.setattr(cluster, "bring_up", bring_up)
+    found = cluster.up_twins("fleet", {"gaudi-7": state}, True, print, "10.89.81.0/24")
+    assert [(node.name, node.address, node.cards) for node in found.all_nodes()] == [
+        ("gaudi-7", "10.89.81.11", 2),
+        ("monitor-1", "10.89.81.3", 0),
+    ]
+    found.save()
+    kept = read_cluster(found.folder / "cluster.json")
+    nodes._add_cards(tmp_path / "root", kept.nodes[0], kept)
+    assert json.loads((tmp_path / "root/var/lib/gaudi3-simulator/state.json").read_text()) == state
 
 
 def test_leases_of_a_killed_cluster_do_not_matter() -> None:

@@ -16,6 +16,7 @@ from .parser import build_parser, split
 from .podman import Podman, missing_packages
 from .suggestions import meant
 from .terraform import read_machines
+from .twin import commands as twins
 
 _log = Teller()
 
@@ -69,6 +70,8 @@ def _stages(as_json: bool) -> None:
 
 def _up(arguments: argparse.Namespace) -> Cluster:
     if arguments.stage:
+        if arguments.twins:
+            raise RequestError("--stage was given with --twins: give one of them.")
         if arguments.board or arguments.profile:
             raise RequestError("--stage was given with --board or --profile: give one of them.")
         if arguments.like or arguments.authorized_key or arguments.system or arguments.present_as:
@@ -81,6 +84,13 @@ def _up(arguments: argparse.Namespace) -> Cluster:
         if not stage.is_current:
             _log(f"warning: stage {stage.name} was made from other sources than these")
         return made
+    if arguments.twins:
+        if arguments.like or arguments.board or arguments.profile or arguments.system or arguments.present_as:
+            raise RequestError(
+                "--twins was given with --like, --board, --profile, --system or --present-as: give one of them."
+            )
+        states = twins.nodes_of(Path(arguments.twins))
+        return cluster.up_twins(arguments.name, states, not arguments.no_monitor, _log, arguments.subnet)
     if not arguments.like:
         if arguments.authorized_key:
             raise RequestError("--authorized-key was given without --like: give both, or neither.")
@@ -142,6 +152,13 @@ def _check_fault(arguments: argparse.Namespace) -> None:
         schedule.add(made, 0.0, 0.0, arguments.after, arguments.at_boot, arguments.share, arguments.under_load)
     except faults.FaultError as error:
         raise RequestError(f"{error}.") from None
+
+
+def _from_report(arguments: argparse.Namespace) -> int:
+    into = Path(arguments.into) if arguments.into else None
+    lines, code = twins.from_report(Path(arguments.report), into, arguments.node, arguments.replay)
+    print(*lines, sep="\n")
+    return code
 
 
 def _repository(arguments: argparse.Namespace) -> None:
@@ -211,6 +228,11 @@ def main(argv: list[str] | None = None) -> int:
                 _stages(arguments.json)
         elif arguments.command == "fault":
             return _fault(arguments)
+        elif arguments.command == "from-report":
+            return _from_report(arguments)
+        elif arguments.command == "from-inventory":
+            places = (Path(place) for place in (arguments.inventory, arguments.reports, arguments.into))
+            print(*twins.from_inventory(*places), sep="\n")
         elif arguments.command == "ssh":
             reach.enter(arguments.name, arguments.node, behind or [])
         elif arguments.command == "bmc":

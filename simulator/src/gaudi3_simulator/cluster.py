@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import os
 import re
 import secrets
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from fcntl import LOCK_EX, flock
 from pathlib import Path
+from typing import Any
 
 from . import RequestError, SimulatorError
 from .home import Cluster, Node, clusters, home, load_cluster, write_atomically
@@ -148,6 +150,28 @@ def up_like(name: str, machines: Machines, log: Log, subnet: str | None = None, 
         check_same_subnet(known, subnet)
         subnet_of(machines, known.subnet)
         return replace(known, nodes=machines.nodes, monitor=machines.monitor)
+
+    return bring_up(name, wanted, log)
+
+
+def up_twins(
+    name: str, states: dict[str, dict[str, Any]], monitor: bool, log: Log, subnet: str | None = None
+) -> Cluster:
+    """Bring cluster ``name`` up with exactly the nodes whose states are given, by name; it must be a new one."""
+    if len(states) > _MAX_NODES:
+        raise RequestError(f"--twins has {len(states)} nodes: a cluster has 1 to {_MAX_NODES}.")
+
+    def wanted(known: Cluster | None) -> Cluster:
+        if known is not None:
+            raise RequestError(f"Cluster {name} is there already: take it down first, or give another --name.")
+        network = new_subnet(subnet) if subnet else free_subnet(name)
+        hosts = list(ipaddress.ip_network(network))
+        every = [
+            Node(node, str(hosts[11 + number]), len(state["cards"]), json.dumps(state))
+            for number, (node, state) in enumerate(states.items())
+        ]
+        watching = Node("monitor-1", str(hosts[3])) if monitor else None
+        return Cluster(name, network, every, watching, system=choose("", "").name)
 
     return bring_up(name, wanted, log)
 

@@ -47,11 +47,15 @@ def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
 
 @dataclass
 class Node:
-    """One container: its role in the inventory, its address and its cards (0: not a Gaudi node)."""
+    """One container: its role in the inventory, its address and its cards (0: not a Gaudi node).
+
+    ``twin`` is the state of its cards as JSON where an owner's report made it; empty: cards of the node's own name.
+    """
 
     name: str
     address: str
     cards: int = 0
+    twin: str = ""
 
 
 @dataclass

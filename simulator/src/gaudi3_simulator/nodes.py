@@ -14,7 +14,7 @@ from pathlib import Path
 
 from . import SimulatorError, prepared
 from .home import Cluster, Node, home, write_atomically
-from .node import strictness
+from .node import paths, strictness
 from .node.launchers import boot_loader_files, image_files
 from .podman import Podman
 from .systems import DEFAULT, PRESENTATIONS, SYSTEMS, choose, distribution
@@ -147,6 +147,9 @@ def _add_cards(root: Path, node: Node, cluster: Cluster) -> None:
     wants = root / "etc/systemd/system/sysinit.target.wants/gaudi3-simulator.service"
     wants.parent.mkdir(parents=True)
     wants.symlink_to("/etc/systemd/system/gaudi3-simulator.service")
+    if node.twin:
+        _write(root / paths.STATE.lstrip("/"), 0o644, node.twin)
+        return
     chosen = {"--board": cluster.board, "--profile": cluster.profile}
     options = [word for option, value in chosen.items() if value for word in (option, value)]
     subprocess.run(

@@ -78,6 +78,24 @@ def build_parser() -> argparse.ArgumentParser:
     up.add_argument("--profile", default="", help="where its cards stand: cluster (default), single or vm")
     stage = up.add_argument("--stage", help="a new cluster of the nodes that 'save' kept, as they were then")
     offer(stage, "stages")
+    up.add_argument(
+        "--twins", metavar="FOLDER", help="a new cluster of the twins that 'from-inventory' or 'from-report' made"
+    )
+    text = "make a simulated node of an owner's: of a doctor's report or a support bundle"
+    twin = bare("from-report", text)
+    twin.add_argument("report", metavar="REPORT", help="the report, or with --replay the folder of a twin")
+    twin.add_argument("--into", metavar="FOLDER", help="new folder for the twin")
+    twin.add_argument("--node", default="gaudi-1", help="name of the simulated node (default: %(default)s)")
+    twin.add_argument(
+        "--replay", action="store_true", help="let the health engine judge the twin, and compare with the report"
+    )
+    text = "make a simulated node of each Gaudi host of an inventory, by reports named after the hosts"
+    twins = bare("from-inventory", text)
+    twins.add_argument("inventory", metavar="INVENTORY", help="inventory that Ansible reads")
+    twins.add_argument(
+        "--reports", metavar="FOLDER", required=True, help="folder with HOST.json or HOST.tar.gz of each"
+    )
+    twins.add_argument("--into", metavar="FOLDER", required=True, help="new folder for the twins")
     save = command("save", "keep a running cluster as a stage; its nodes are shut down for it, and started again")
     save.add_argument("stage", help="name of the stage, e.g. drivers")
     stages_command = bare("stages", "list the saved stages, or remove one")

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from health_cases import Case
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.collect import Sources, collect
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.readings import NodeReading, ToolResult
@@ -72,6 +73,26 @@ class Node:
                 self.machine.at(self.machine.now + seconds)
             found.append(self.read())
         return found
+
+
+def put(node: Node, case: Case) -> None:
+    """Put the fault of a case on the node, and let it show."""
+    machine = node.machine
+    if case.setup == "translated":
+        machine.write("/etc/default/grub", "\n")
+        machine.ok("update-grub")
+        machine.reboot()
+    machine.ok("node", "fault", case.fault, *case.options)
+    node.hung = case.fault == "hl-smi-hang"
+    if case.setup == "reload":
+        for name in ("habanalabs_ib", "habanalabs_en", "habanalabs_cn", "habanalabs"):
+            machine.run("modprobe", "-r", name)
+        machine.run("modprobe", "habanalabs")
+    if case.setup == "hl_qual":
+        node.qualify(case.check.partition(":")[2])
+    if case.fault == "device-acquired":  # the node's own /proc has the process's name
+        pid = next(fault["pid"] for fault in machine.state()["faults"])
+        machine.write(f"/proc/{pid}/comm", "python3\n")
 
 
 class Nodes:

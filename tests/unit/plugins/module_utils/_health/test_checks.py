@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import health_page
 import pytest
 from health_cases import CARD, CASES, FAMILIES, KNOWN, NODE, Case
-from health_machine import BOARDS, Node, Nodes, nodes
+from health_machine import BOARDS, Nodes, nodes, put
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._health import checks, engine
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.readings import NodeReading
@@ -35,25 +35,6 @@ def readings(made: Nodes, board: str, case: Case) -> list[NodeReading]:
         if case.fault == "device-acquired":
             node.machine.ok("node", "fault", "--clear-all")
     return _taken[key]
-
-
-def put(node: Node, case: Case) -> None:
-    machine = node.machine
-    if case.setup == "translated":
-        machine.write("/etc/default/grub", "\n")
-        machine.ok("update-grub")
-        machine.reboot()
-    machine.ok("node", "fault", case.fault, *case.options)
-    node.hung = case.fault == "hl-smi-hang"
-    if case.setup == "reload":
-        for name in ("habanalabs_ib", "habanalabs_en", "habanalabs_cn", "habanalabs"):
-            machine.run("modprobe", "-r", name)
-        machine.run("modprobe", "habanalabs")
-    if case.setup == "hl_qual":
-        node.qualify(case.check.partition(":")[2])
-    if case.fault == "device-acquired":  # the node's own /proc has the process's name
-        pid = next(fault["pid"] for fault in machine.state()["faults"])
-        machine.write(f"/proc/{pid}/comm", "python3\n")
 
 
 def component(case: Case, board: str, taken: NodeReading) -> str:

@@ -1,0 +1,162 @@
+"""from-report and from-inventory: what they refuse, in one sentence, with nothing written; what they write and name."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gaudi3_simulator.cli import main
+from gaudi3_simulator.twin import commands
+
+ADDRESSES = ("0000:19:00.0", "0000:b3:00.0")
+
+
+def doctors() -> dict[str, Any]:
+    """A report of two cards whose driver is loaded, with a field in three places that nobody knows yet."""
+    cards = [
+        {"address": address, "accel": f"accel{number}", "device": "0x1060", "iommu_type": "identity", "net": {}}
+        for number, address in enumerate(ADDRESSES)
+    ]
+    head = "index, module_id, bus_id, name"
+    rows = [f"{number}, {6 - number}, {address}, HL-325L" for number, address in enumerate(ADDRESSES)]
+    said = {"exit_code": 0, "seconds": 0.1, "errors": ""}
+    tools = {
+        "table": {**said, "output": ""},
+        "csv_without_units": {**said, "output": "\n".join([head, *rows]) + "\n"},
+        "log": {**said, "output": ""},
+    }
+    cards[0]["firmware_age"] = 3
+    sections = {
+        "machine": {"state": "fine", "data": {"kernel": "5.15.0-92-generic", "moon": "full"}},
+        "cards": {"state": "fine", "data": {"cards": cards}},
+        "tools": {"state": "fine", "data": tools},
+        "weather": {"state": "fine", "data": {"rain": True}},
+        "environment": {"state": "fine", "data": {"login": {}}},
+    }
+    return {"format": 1, "created": "2026-11-01 09:00 UTC", "simulated": False, "sections": sections}
+
+
+def archive(*members: tarfile.TarInfo, compressed: bool = True) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz" if compressed else "w") as tar:
+        for member in members:
+            tar.addfile(member, io.BytesIO(b"x" * member.size))
+    return buffer.getvalue()
+
+
+def member(name: str, size: int = 0, kind: bytes = tarfile.REGTYPE) -> tarfile.TarInfo:
+    made = tarfile.TarInfo(name)
+    made.size, made.type, made.linkname = size, kind, "/etc/shadow" if kind != tarfile.REGTYPE else ""
+    return made
+
+
+LOG = member("gaudi-support/hl-smi-log.txt")
+WHOLE = json.dumps(doctors()).encode()
+BAD = {
+    "cut off": (WHOLE[: len(WHOLE) // 2], "ends in the middle"),
+    "no json": (b"hello", "is no JSON"),
+    "deep": (b'{"format": 1, "sections": ' + b"[" * 100_000, "ends in the middle"),
+    "other json": (b'{"verdicts": []}', "is no doctor's report"),
+    "newer": (WHOLE.replace(b'"format": 1', b'"format": 2'), "has format 2, which is of a newer version"),
+    "older": (WHOLE.replace(b'"format": 1', b'"format": 0'), "has format 0, which is of another version"),
+    "oversized": (WHOLE + b" " * (4 << 20), "has more than 4 MiB"),
+    "zip": (b"PK\x03\x04" + b"\0" * 40, "is a zip archive"),
+    "upwards": (archive(LOG, member("gaudi-support/../../etc/cron.d/x")), "which leads out of its folder"),
+    "absolute": (archive(LOG, member("/etc/cron.d/x")), "which leads out of its folder"),
+    "symbolic link": (archive(LOG, member("gaudi-support/x", kind=tarfile.SYMTYPE)), "has the link gaudi-support/x"),
+    "hard link": (archive(LOG, member("gaudi-support/x", kind=tarfile.LNKTYPE)), "has the link gaudi-support/x"),
+    "device": (archive(LOG, member("gaudi-support/x", kind=tarfile.CHRTYPE)), "which is no plain file"),
+    "bomb": (archive(member("gaudi-support/hl-smi-log.txt", 40 << 20)), "has more than 32 MiB"),
+    "cut archive": (archive(LOG, member("gaudi-support/a", 9000))[:-40], "ends in the middle or is damaged"),
+    "cut tar": (archive(member("gaudi-support/a", 9000), compressed=False)[:1024], "ends in the middle or is no tar"),
+    "other archive": (archive(member("notes.txt")), "is no support bundle"),
+    "no card": (b'{"format": 1, "sections": {}}', "names no card that is simulated"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_no_report_is_refused_and_nothing_is_written(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content, said = BAD[name]
+    report = tmp_path / "report"
+    report.write_bytes(content)
+    assert main(["from-report", str(report), "--into", str(tmp_path / "twin")]) == 2
+    printed = capsys.readouterr()
+    assert said in printed.err and printed.err.count("\n") == 1 and printed.out == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["report"]
+
+
+def test_a_twin_has_the_reports_cards_and_what_nobody_knows_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report, twin = tmp_path / "report.json", tmp_path / "twin"
+    report.write_bytes(WHOLE)
+    assert main(["from-report", str(report), "--into", str(twin), "--node", "gaudi-7"]) == 0
+    out = capsys.readouterr().out
+    unknown = json.loads((twin / "unknown.json").read_text())
+    assert unknown == {
+        "sections.machine.data.moon": "full",
+        "sections.cards.data.cards[0].firmware_age": 3,
+        "sections.weather": {"state": "fine", "data": {"rain": True}},
+    }
+    assert all(f"  unknown   {path}\n" in out for path in unknown)
+    assert "  note      section environment of the report is kept beside the twin and not simulated\n" in out
+    assert (twin / "report.json").read_bytes() == WHOLE
+    state = json.loads((twin / "state.json").read_text())
+    assert (state["node"], state["board"]) == ("gaudi-7", "HL-325L")
+    told = [(card["bus_id"], card["module_id"]) for card in state["cards"]]
+    assert told == [(ADDRESSES[0], 6), (ADDRESSES[1], 5)]
+    assert main(["from-report", str(report), "--into", str(twin)]) == 2
+    assert "is there already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["REPORT"], "--into is missing"),
+        (["REPORT", "--into", "FOLDER/none/twin"], "There is no folder"),
+        (["REPORT", "--into", "FOLDER/twin", "--node", "../x"], "--node was '../x'"),
+        (["FOLDER", "--replay"], "is no twin"),
+        (["FOLDER/none.json", "--into", "FOLDER/twin"], "cannot be read"),
+    ],
+)
+def test_a_request_that_cannot_be_met_is_one_sentence(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "report.json"
+    report.write_bytes(WHOLE)
+    given = [word.replace("REPORT", str(report)).replace("FOLDER", str(tmp_path)) for word in words]
+    assert main(["from-report", *given]) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+
+
+def test_a_fleet_names_hosts_without_a_report_and_reports_without_a_host(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inventory, place, into = tmp_path / "hosts.ini", tmp_path / "reports", tmp_path / "twins"
+    inventory.write_text("[gaudi]\nnode-1.example.org\nnode-2\nnode-3\n")
+    place.mkdir()
+    for name in ("node-1.example.org.json", "doctor-node-3.json", "old.json"):
+        (place / name).write_bytes(WHOLE)
+    command = ["from-inventory", str(inventory), "--reports", str(place), "--into", str(into)]
+    assert main(command) == 0
+    out = capsys.readouterr().out
+    assert "hosts without a report: node-2\n" in out
+    assert "reports without a host: old.json\n" in out
+    assert sorted(path.name for path in into.iterdir()) == ["node-1", "node-3"]
+    assert {name: len(state["cards"]) for name, state in commands.nodes_of(into).items()} == {
+        "node-1": 2,
+        "node-3": 2,
+    }
+    assert [*commands.nodes_of(into / "node-3")] == ["node-3"]
+    (place / "node-2.json").write_bytes(WHOLE[:200])
+    assert main([*command[:-1], str(tmp_path / "others")]) == 2
+    assert "ends in the middle" in capsys.readouterr().err and not (tmp_path / "others").exists()
