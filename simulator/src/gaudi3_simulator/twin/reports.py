@@ -1,4 +1,4 @@
-"""Opens what a node told of itself: a doctor's report (JSON) or a support bundle (tar, gzipped).
+"""Opens what a node reported of itself: a doctor's report (JSON) or a support bundle (tar, gzipped).
 
 A report comes from another machine: it is data, of bounded size, and nothing in it names a place to write to.
 """
