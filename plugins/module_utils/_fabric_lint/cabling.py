@@ -1,0 +1,136 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""Which port of a host is cabled to which port of a switch, as lldpd tells it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._refusal import Refusal
+
+
+@dataclass(frozen=True, order=True)
+class Cable:
+    """A cable between a port of a host and one of a switch."""
+
+    host: str
+    port: str
+    switch: str
+    switch_port: str
+
+
+@dataclass(frozen=True)
+class Miswired:
+    """A cable that is not as it was meant."""
+
+    rule: str
+    host: str
+    port: str
+    given: str
+    wanted: str
+    cure: str
+
+
+def seen(host: str, answer: object) -> list[Cable]:
+    """The cables of ``lldpcli -f json show neighbors details``, or of ``-f json0``.
+
+    lldpcli writes one neighbour as an object and several as a list, json0 always lists. Raises Refusal where the
+    answer is not lldpcli's.
+    """
+    if isinstance(answer, str):
+        try:
+            answer = json.loads(answer)
+        except (ValueError, RecursionError):
+            answer = None
+    if not isinstance(answer, Mapping) or "lldp" not in answer:
+        raise Refusal(
+            f"the neighbours of {host} are no answer of lldpcli: give the output of "
+            "'lldpcli -f json show neighbors details'"
+        )
+    cables = set()
+    for lldp in _mappings(answer["lldp"]):
+        for port, neighbour in _neighbours(lldp.get("interface")):
+            cables.add(Cable(host, port, _chassis(neighbour), _port(neighbour)))
+    return sorted(cables)
+
+
+def _neighbours(interfaces: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for each in _mappings(interfaces):
+        if isinstance(each.get("name"), str):  # json0
+            yield each["name"], each
+            continue
+        for port, neighbours in each.items():
+            for neighbour in _mappings(neighbours):
+                yield str(port), neighbour
+
+
+def _mappings(value: Any) -> list[Mapping[str, Any]]:
+    values = value if isinstance(value, list) else [value]
+    return [each for each in values if isinstance(each, Mapping)]
+
+
+def _chassis(neighbour: Mapping[str, Any]) -> str:
+    """The neighbour's name; its identifier where it tells no name."""
+    for chassis in _mappings(neighbour.get("chassis")):
+        if "id" in chassis or "name" in chassis:  # json0, or a neighbour without a name
+            return _value(chassis.get("name")) or _value(chassis.get("id")) or "?"
+        for name in chassis:
+            return str(name)
+    return "?"
+
+
+def _port(neighbour: Mapping[str, Any]) -> str:
+    """The port's name: its identifier, or its description where that is a MAC address."""
+    for port in _mappings(neighbour.get("port")):
+        number = _value(port.get("id"))
+        kind = next((str(each.get("type", "")) for each in _mappings(port.get("id"))), "")
+        return (_value(port.get("descr")) if kind == "mac" else "") or number or "?"
+    return "?"
+
+
+def _value(value: Any) -> str:
+    for each in value if isinstance(value, list) else [value]:
+        if isinstance(each, Mapping):
+            return str(each.get("value", ""))
+        if isinstance(each, str):
+            return each
+    return ""
+
+
+def compared(wanted: Sequence[Cable], found: Sequence[Cable], answered: Sequence[str]) -> list[Miswired]:
+    """What is cabled otherwise than it was meant. Hosts that are not in ``answered`` are named, not skipped."""
+    faults = []
+    at = {
+        (cable.host, cable.port): [c for c in found if (c.host, c.port) == (cable.host, cable.port)] for cable in found
+    }
+    meant = {(cable.host, cable.port): cable for cable in wanted}
+    ends = {(cable.switch, cable.switch_port): cable for cable in found}
+    for host in sorted({cable.host for cable in wanted} - set(answered)):
+        cure = "install lldpd there (fabric_lldp) and ask it again"
+        faults.append(Miswired("silent", host, "", "no answer of lldpcli", "its neighbours", cure))
+    for key, cable in sorted(meant.items()):
+        if cable.host not in answered:
+            continue
+        there = at.get(key, [])
+        goal = f"{cable.switch} {cable.switch_port}"
+        if not there:
+            holder = ends.get((cable.switch, cable.switch_port))
+            held = f"; {holder.host} {holder.port} is plugged in there" if holder else ""
+            cure = f"plug {cable.port} of {cable.host} into {goal}{held}"
+            faults.append(Miswired("missing", cable.host, cable.port, "no neighbour", goal, cure))
+        elif len(there) == 1 and there[0] != cable:
+            given = f"{there[0].switch} {there[0].switch_port}"
+            cure = f"move the cable of {cable.host} {cable.port} from {given} to {goal}"
+            faults.append(Miswired("miswired", cable.host, cable.port, given, goal, cure))
+    for (host, port), there in sorted(at.items()):
+        given = ", ".join(f"{each.switch} {each.switch_port}" for each in there)
+        if len(there) > 1:
+            cure = f"look for a hub or a bridge between {host} {port} and the switch"
+            faults.append(Miswired("doubled", host, port, given, "one neighbour", cure))
+        elif meant and (host, port) not in meant:
+            cure = f"add {host} {port} to the wanted cables, or unplug it"
+            faults.append(Miswired("unknown", host, port, given, "no cable", cure))
+    return faults

@@ -1,0 +1,111 @@
+"""The rules on switches, in each language that a configuration can have."""
+
+from __future__ import annotations
+
+import pytest
+from fabric_cases import HEALTHY, PLANTED, WANTED
+
+from ansible_collections.gaudi3.scale.plugins.module_utils._fabric_lint.rules import RULES, lint, read, wanted
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+
+
+@pytest.mark.parametrize("syntax", HEALTHY)
+def test_a_healthy_switch_has_no_finding(syntax: str) -> None:
+    port, text = HEALTHY[syntax]
+    switch = read("leaf1", syntax, text)
+    assert lint(switch, [port], wanted(WANTED), {port: 9000}) == []
+    assert switch.others > 0, "lines on other subjects are counted"
+
+
+@pytest.mark.parametrize(("syntax", "rule", "old", "new", "given"), PLANTED)
+def test_a_planted_disagreement_is_named(syntax: str, rule: str, old: str, new: str, given: str) -> None:
+    port, text = HEALTHY[syntax]
+    assert text.count(old) == 1
+    findings = lint(read("leaf1", syntax, text.replace(old, new)), [port], wanted(WANTED))
+    assert (rule, given) in [(each.rule, each.given) for each in findings]
+    named = [each for each in findings if each.rule == rule]
+    assert all(each.switch == "leaf1" and each.port in (port, "") and each.cure for each in named)
+
+
+@pytest.mark.parametrize("syntax", HEALTHY)
+def test_a_frame_of_the_host_has_to_fit(syntax: str) -> None:
+    port, text = HEALTHY[syntax]
+    (finding,) = lint(read("leaf1", syntax, text), [port], wanted(WANTED), {port: 9300})
+    assert (finding.rule, finding.wanted) == ("host-mtu", "9300 or more")
+    assert finding.cure == f"set the MTU of {port} to 9300 or more: the host behind it sends frames of 9300"
+
+
+@pytest.mark.parametrize("syntax", HEALTHY)
+def test_a_port_that_is_not_there(syntax: str) -> None:
+    (finding,) = lint(read("leaf1", syntax, HEALTHY[syntax][1]), ["Ethernet99"], wanted({}))
+    assert (finding.rule, finding.port) == ("no-port", "Ethernet99")
+
+
+def test_every_rule_has_a_planted_disagreement_in_every_language() -> None:
+    planted = {(syntax, rule) for syntax, rule, *_rest in PLANTED}
+    assert planted == {(syntax, rule) for syntax in HEALTHY for rule in RULES if not rule.startswith(("host-", "no-"))}
+
+
+@pytest.mark.parametrize("syntax", HEALTHY)
+@pytest.mark.parametrize("text", ["", "hello", "{}", "[" * 100000, '{"PORT": 3}', "interface Vlan1\n mtu 9000\n"])
+def test_what_is_no_configuration_is_refused_by_the_switch_s_name(syntax: str, text: str) -> None:
+    with pytest.raises(Refusal, match=r"^switch leaf1: (the configuration|table) .*: give "):
+        read("leaf1", syntax, text)
+
+
+def test_a_setting_of_another_port_is_not_this_one_s_finding() -> None:
+    text = HEALTHY["eos"][1] + "interface Ethernet2/1\n   qos cos 5\n"
+    switch = read("leaf1", "eos", text)
+    assert lint(switch, ["Ethernet1/1"], wanted(WANTED)) == []
+    assert [each.rule for each in lint(switch, ["Ethernet2/1"], wanted({}))] == ["unread"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"mtu": 90000}, "the wanted mtu is 90000: give bytes from 576 to 16000."),
+        ({"vlan": 0}, "the wanted vlan is 0: give a number from 1 to 4094."),
+        ({"pfc": [8]}, "the wanted pfc 8 is none: give a number from 0 to 7."),
+        ({"dscp": {64: 1}}, "the wanted dscp 64 is none: give a number from 0 to 63."),
+        (
+            {"ecn": {3: {"min": 5}}},
+            "the wanted ecn of priority 3 is {'min': 5}: give min and max in bytes, such as min 150000, max 1500000.",
+        ),
+    ],
+)
+def test_a_wish_that_no_switch_can_have_is_refused(given: dict[str, object], message: str) -> None:
+    with pytest.raises(Refusal) as refusal:
+        wanted(given)
+    assert str(refusal.value) == message
+
+
+@pytest.mark.parametrize(
+    "line", ["description vlan 7, mtu 1500", "no priority-flow-control priority 5", "no switchport port-security vlan"]
+)
+def test_remarks_and_what_is_unset_are_no_findings(line: str) -> None:
+    switch = read("leaf1", "eos", HEALTHY["eos"][1] + f"   {line}\n")
+    assert lint(switch, ["Ethernet1/1"], wanted(WANTED)) == []
+
+
+def test_flow_control_that_is_switched_off_pauses_nothing() -> None:
+    switch = read("leaf1", "eos", HEALTHY["eos"][1] + "   no priority-flow-control\n")
+    assert [(each.rule, each.given) for each in lint(switch, ["Ethernet1/1"], wanted(WANTED))] == [("pfc", "none")]
+
+
+def test_the_first_class_of_a_policy_that_matches_counts() -> None:
+    text = HEALTHY["nxos"][1].replace("  match dscp 16\n", "  match dscp 16,24\n")
+    assert lint(read("leaf1", "nxos", text), ["Ethernet1/1"], wanted(WANTED)) == []
+
+
+def test_queues_that_are_not_numbered_as_priorities_are_named() -> None:
+    maps = '"tc_to_queue_map": "Q", "tc_to_pg_map"'
+    text = (
+        HEALTHY["sonic"][1]
+        .replace('"tc_to_pg_map"', maps)
+        .replace('"QUEUE"', '"TC_TO_QUEUE_MAP": {"Q": {"2": "QQ"}}, "QUEUE"')
+    )
+    crossed = read("leaf1", "sonic", text.replace("QQ", "5"))
+    assert [each.given for each in lint(crossed, ["Ethernet0"], wanted(WANTED))] == [
+        "PORT_QOS_MAP|Ethernet0 tc_to_queue_map: {2: 5}"
+    ]
+    assert lint(read("leaf1", "sonic", text.replace("QQ", "2")), ["Ethernet0"], wanted(WANTED)) == []
