@@ -29,8 +29,8 @@ def read(path: Path, price: float, currency: str) -> list[Charge]:
     """One charge for each job of a file; `price` is of a card for an hour.
 
     A job that was requeued has a line for each time that it ran where sacct was asked with -D; they are added up. Steps
-    (12.batch) are part of their job and are passed over, as are lines without time. Raises ConfigError for a file that
-    is none, and for a line that cannot be read.
+    (12.batch) are part of their job and are skipped. Raises ConfigError for a file that is none, and for a line that
+    cannot be read.
     """
     found: dict[str, Charge] = {}
     for number, row in _rows(path):
