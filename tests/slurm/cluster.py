@@ -8,13 +8,18 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._slurm import conf
+from ansible_collections.gaudi3.scale.plugins.module_utils._slurm import conf, site
 
+from . import accounting
 from .machines import Machine, connect, plug, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 UNPACKED = ROOT / ".cache/slurm"
-PACKAGES = ("slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins", "munge", "libmunge2", "libhwloc15")
+PACKAGES = (
+    "slurmctld", "slurmd", "slurmdbd", "slurm-client", "slurm-wlm-basic-plugins", "slurm-wlm-mysql-plugin", "munge",
+    "libmunge2", "libhwloc15", "mariadb-server", "mariadb-server-core", "mariadb-client", "mariadb-client-core",
+    "mariadb-common", "libmariadb3", "liburing2", "libaio1",
+)  # fmt: skip
 #: The index of each card by its module id, as a boot may give them: not in order, and another one on each node.
 MODULES = {
     "n1": {0: 3, 1: 0, 2: 1, 3: 2, 4: 7, 5: 6, 6: 5, 7: 4},
@@ -22,11 +27,13 @@ MODULES = {
 }
 ADDRESSES = {"control": "10.77.0.1", "n1": "10.77.0.11", "n2": "10.77.0.12"}
 USER = 2000
+PASSWORD = "accounting-of-a-test"
 
 
 def unpack() -> None:
     """Fetch Debian's packages and unpack them, once."""
-    if (UNPACKED / ".ready").exists():
+    ready = UNPACKED / ".ready"
+    if ready.exists() and ready.read_text().split() == [*PACKAGES]:
         return
     shutil.rmtree(UNPACKED, ignore_errors=True)
     UNPACKED.mkdir(parents=True)
@@ -39,7 +46,7 @@ def unpack() -> None:
     # As the packages' alternatives name them: called otherwise, they take themselves for no daemons and know no gres.
     for name in ("slurmd", "slurmctld", "slurmstepd"):
         (UNPACKED / "usr/sbin" / name).symlink_to(f"{name}-wlm")
-    (UNPACKED / ".ready").touch()
+    ready.write_text("\n".join(PACKAGES))
 
 
 def write_executable(path: Path, text: str) -> None:
@@ -94,6 +101,7 @@ class SlurmCluster:
         )  # fmt: skip
         self.wait_until(lambda: machine.run("munge", "-n", check=False).returncode == 0, "munge")
         if name == "control":
+            accounting.start(machine, PASSWORD)
             self.start_controller()
         else:
             self.start_node(name)
@@ -186,16 +194,23 @@ class SlurmCluster:
         key.chmod(0o600)
         cluster = conf.Cluster(
             "test", "control", ADDRESSES["control"], stop_timeout=120, health_interval=0, slurm_user="root",
-            state_folder=str(machine.folder / "state"), spool_folder=str(machine.folder / "spool"),
-            log_folder=str(machine.folder / "var/log"), folder=str(self.programs),
+            state_folder="/mnt/state", spool_folder="/mnt/spool", log_folder="/mnt/var/log",
+            folder=str(self.programs), accounting=True,
+            # This machine has fewer processors than a node, and a test does not wait for five minutes for a lost one.
+            settings={
+                "SlurmdParameters": "config_overrides", "SlurmdTimeout": "30", "SlurmctldTimeout": "30",
+                "MessageTimeout": "30",
+            },
         )  # fmt: skip
         nodes = [conf.ComputeNode(name, ADDRESSES[name], 16, 1000) for name in MODULES]
-        text = conf.slurm_conf(cluster, nodes)
-        # This machine has fewer processors than a node, and a test does not wait for five minutes for a lost one.
-        more = "SlurmdParameters=config_overrides\nSlurmdTimeout=30\nSlurmctldTimeout=30\nMessageTimeout=30\n"
-        (etc / "slurm/slurm.conf").write_text(text.replace("task/cgroup,task/affinity", "task/cgroup") + more)
+        for name, text in conf.cluster_files(cluster, nodes).items():
+            (etc / "slurm" / name).write_text(text.replace("task/cgroup,task/affinity", "task/cgroup"))
         (etc / "slurm/gres.conf").write_text("")
-        (etc / "slurm/cgroup.conf").write_text(conf.cgroup_conf(1) + "CgroupMountpoint=/sys/fs/cgroup\n")
+        if machine.name == "control":
+            database = etc / "slurm/slurmdbd.conf"
+            database.write_text(site.slurmdbd_conf(cluster, PASSWORD))
+            database.chmod(0o600)
+            (etc / "slurm/mariadb.cnf").write_text(site.database_settings(0))
         for module, index in MODULES.get(machine.name, {}).items():
             device = machine.folder / f"class/accel/accel{index}/device"
             device.mkdir(parents=True)

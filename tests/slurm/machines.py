@@ -1,6 +1,6 @@
 """Machines that are namespaces of this one: name, network, processes, /dev, /etc, /run and cgroups of their own.
 
-The folder shared beside a machine's own is /srv in all of them.
+Its own folder is /mnt in each of them, and the folder shared beside it is /srv.
 
 Debian's packages of Slurm are unpacked, not installed, and laid over /usr inside. Nothing outside changes but folders
 of the cgroups, which go with the machine.
@@ -33,6 +33,7 @@ for each in $CONTROLLERS; do mount --bind "/sys/fs/cgroup/$each/$GROUP" "/sys/fs
 mkdir -p "$FOLDER/class"
 mount --bind "$FOLDER/class" /sys/class
 mount --bind "$FOLDER/../shared" /srv
+mount --bind "$FOLDER" /mnt
 mount -t tmpfs -o mode=755 tmpfs /run
 mkdir -p -m 755 /run/munge /run/slurm
 for each in log lib/gaudi3-scale spool/slurm; do

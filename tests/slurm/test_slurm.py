@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import tempfile
@@ -17,7 +18,8 @@ import pytest
 
 from tests.suite.proof import Proof
 
-from .cluster import MODULES, ROOT, SlurmCluster, unpack, write_executable
+from . import accounting
+from .cluster import MODULES, PASSWORD, ROOT, SlurmCluster, unpack, write_executable
 from .machines import lacks, wait_for
 
 CASES = [
@@ -36,13 +38,16 @@ CASES = [
     "broken programs",
     "failing prolog of a site",
     "card held after the job",
+    "accounting",
+    "reconfigure",
 ]
 PROOF = Proof("slurm", {"case": CASES}, sample=set(CASES) - {"time limit"})
 COLUMNS = ["what was seen"]
 TEXT = """
-Slurm 22.05.8 of Debian 12: a controller and two nodes with eight cards each, as namespaces of one machine, with munge,
-device files of their own and real cgroups that keep jobs off them. The index of a card is not its module id on one of
-the nodes. The programs are those of role slurm, and jobs those of `gaudi3-train slurm`, on processors.
+Slurm 22.05.8 of Debian 12: a controller with slurmdbd and MariaDB, and two nodes with eight cards each, as namespaces
+of one machine, with munge, device files of their own and real cgroups that keep jobs off them. The index of a card is
+not its module id on one of the nodes. slurm.conf, cgroup.conf, slurmdbd.conf and the programs are those of role slurm,
+and jobs those of `gaudi3-train slurm`, on processors.
 """
 WHY = lacks()
 PARTIAL = "--allow-partial"
@@ -482,3 +487,47 @@ def test_what_still_holds_a_card_after_its_job_is_ended(slurm: SlurmCluster) -> 
         machine.run("rm", "/dev/accel/accel1")
         machine.run("mknod", "-m", "666", "/dev/accel/accel1", "c", "261", "1")
     held("card held after the job", "a process that held a card of the job was ended, one with another job's card not")
+
+
+@PROOF.sampled("accounting")
+def test_what_a_job_used_is_kept_and_the_database_is_made_once(slurm: SlurmCluster) -> None:
+    PROOF.skip_if_held("accounting")
+    number = slurm.submit("-N2", "--gres=gpu:2", "-o", "/dev/null", script="srun true")
+    slurm.wait_for_state(number, "COMPLETED")
+    asked = ["sacct", "-nPX", "-j", str(number), "--format=State,User,NNodes,AllocTRES"]
+    wait_for("the job in sacct", lambda: slurm.run(*asked).startswith("COMPLETED|"), 240)
+    state, user, nodes, resources = slurm.run(*asked).strip().split("|")
+    assert (state, user, nodes) == ("COMPLETED", "user", "2")
+    assert "gres/gpu=4" in resources.split(",")
+    control = slurm.machines["control"]
+    assert not accounting.make_database(control, PASSWORD), "a second run changes nothing"
+    assert accounting.make_database(control, "another-password", check=True)
+    assert not accounting.make_database(control, PASSWORD), "a check changes nothing"
+    assert PASSWORD not in control.run("sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '").stdout
+    log = (control.folder / "var/log/slurmctld.log").read_text()
+    assert "different slurm.conf" not in log
+    held("accounting", "sacct shows the job with its four cards; a second run of the module changes nothing")
+
+
+@PROOF.sampled("reconfigure")
+def test_what_is_read_again_needs_no_restart(slurm: SlurmCluster) -> None:
+    PROOF.skip_if_held("reconfigure")
+    control = slurm.machines["control"]
+    before = control.run("pgrep", "-x", "slurmctld").stdout
+    files = [machine.folder / "etc/slurm/gaudi-read-again.conf" for machine in slurm.machines.values()]
+    text = files[0].read_text()
+    assert "KillWait=120\n" in text
+    try:
+        for file in files:
+            file.write_text(text.replace("KillWait=120", "KillWait=121"))
+        # What `systemctl reload slurmctld` does.
+        control.run("pkill", "-HUP", "-x", "slurmctld")
+        wait_for("the new time", lambda: re.search(r"KillWait += 121 sec", slurm.admin("scontrol", "show", "config")))
+        assert control.run("pgrep", "-x", "slurmctld").stdout == before
+        wait_for("idle nodes", lambda: set(slurm.states().values()) == {"IDLE"}, 240)
+    finally:
+        for file in files:
+            file.write_text(text)
+        control.run("pkill", "-HUP", "-x", "slurmctld")
+    wait_for("the old time", lambda: re.search(r"KillWait += 120 sec", slurm.admin("scontrol", "show", "config")))
+    held("reconfigure", "a changed KillWait in force after a reload, in the same process")

@@ -125,7 +125,7 @@ def _problem_of_groups(values: Values) -> str:
 
 
 def check(values: Values) -> None:
-    """Refusal where the variables make no configuration."""
+    """Refuse variables that make no configuration."""
     conf.cluster_files(cluster(values), nodes(values))
     site.munge_key(str(values("slurm_munge_key") or ""), "")
     for name in entries(values("slurm_packages")):

@@ -67,11 +67,6 @@ class Cluster:
     """More lines of slurm.conf, by name."""
 
 
-def slurm_conf(cluster: Cluster, nodes: Sequence[ComputeNode]) -> str:
-    """Both files in one; Refusal for what would write another line into it."""
-    return HEADER + "\n".join([*_restarted(cluster, nodes), *_read_again(cluster, nodes)]) + "\n"
-
-
 def cluster_files(cluster: Cluster, nodes: Sequence[ComputeNode]) -> dict[str, str]:
     """Files below /etc/slurm by name, the same on all hosts; Refusal for what would write another line into them.
 
@@ -133,7 +128,6 @@ def _node_line(node: ComputeNode) -> str:
 
 def _plugins(cluster: Cluster) -> list[str]:
     """How jobs are held together, and what is kept of them."""
-    kind = "cgroup" if cluster.constrains else "linux"
     lines = [
         f"ProctrackType=proctrack/{'cgroup' if cluster.constrains else 'linuxproc'}",
         f"TaskPlugin={'task/cgroup,task/affinity' if cluster.constrains else 'task/affinity'}",
@@ -143,7 +137,7 @@ def _plugins(cluster: Cluster) -> list[str]:
             "AccountingStorageType=accounting_storage/slurmdbd",
             f"AccountingStorageHost={cluster.controller_address}",
             f"AccountingStorageTRES=gres/{GRES}",
-            f"JobAcctGatherType=jobacct_gather/{kind}",
+            "JobAcctGatherType=jobacct_gather/linux",
         ]
     return lines
 
@@ -190,11 +184,6 @@ def gres_conf(modules: Mapping[int, int]) -> str:
         for _module, index in sorted(modules.items())
     ]
     return HEADER + "\n".join(lines) + "\n"
-
-
-def cgroup_conf(version: int) -> str:
-    """How Slurm keeps jobs off other jobs' cards; ``version`` is that of the node's cgroups."""
-    return HEADER + f"CgroupPlugin=cgroup/v{version}\nCgroupAutomount=no\nConstrainDevices=yes\n"
 
 
 def programs(python: str = "/usr/bin/python3", folder: str = FOLDER, options: str = "") -> dict[str, str]:

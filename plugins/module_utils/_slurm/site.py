@@ -136,8 +136,8 @@ def munge_key(given: str, made: str) -> str:
 
 
 def database_settings(memory: int) -> str:
-    """What slurmdbd asks of MariaDB, on a host with so many MB of memory; it listens to this host alone."""
-    pool = max(128, min(4096, memory // 8))
+    """What slurmdbd asks of MariaDB, on a host of that memory, in MB; it listens to this host alone."""
+    pool = min(4096, max(1024, memory // 8)) if memory >= 4096 else max(128, memory // 4)
     return (
         f"{conf.HEADER}[mysqld]\nbind-address=127.0.0.1\ninnodb_buffer_pool_size={pool}M\n"
         "innodb_log_file_size=64M\ninnodb_lock_wait_timeout=900\n"

@@ -103,6 +103,8 @@ _FIELDS: dict[str, Field] = {
     **_section("prometheus_scrape_limits", _LIMITS),
     **_section("serving_environment", _ENVIRONMENT),
     **_section("serving_registry_environment", _ENVIRONMENT),
+    **_section("slurm_packages", _keys("node controller accounting", _LIST)),
+    **_section("slurm_settings", {"*": _SCALAR}),
     **_section("trainer_environment", _ENVIRONMENT),
     **_section("tuning_sysctl", {"*": _SCALAR}),
     **_section("tuning_sysfs", {"*": _SCALAR}),

@@ -162,5 +162,6 @@ def test_a_password_that_cannot_be_used_is_refused(values: dict[str, str], sente
 
 def test_the_services_are_those_of_the_roles() -> None:
     exporters = ("node_exporter", "hpu_exporter", "trainer")
-    assert ("prometheus", "alertmanager", "grafana", "watch", *exporters) == given_secrets.SERVICES
+    slurm = ("slurm_database", "slurm_munge")
+    assert ("prometheus", "alertmanager", "grafana", "watch", *exporters, *slurm) == given_secrets.SERVICES
     assert x509.load_pem_x509_certificate(LEAF).not_valid_after_utc == days(20)

@@ -99,7 +99,8 @@ def test_every_place_that_asks_for_a_certificate_names_the_other_hosts() -> None
     root = Path(__file__).resolve().parents[4]
     found = [path for path in root.glob("roles/*/tasks/*.yml") if "gaudi_credentials:" in path.read_text()]
     found += [path for path in root.glob("playbooks/**/*.yml") if "gaudi_credentials:" in path.read_text()]
-    found = [path for path in found if path.name != "silence.yml"]  # asks for a password alone
+    # These ask for passwords alone.
+    found = [path for path in found if path.name != "silence.yml" and "roles/slurm/" not in str(path)]
     assert [str(path.relative_to(root)) for path in found] == ["roles/monitoring_service/tasks/credentials.yml"]
     assert all("_monitoring_service_wanted" in path.read_text() for path in found)
     assert "'others':" in (root / "roles/monitoring_service/vars/main.yml").read_text()

@@ -18,22 +18,22 @@ NODES = [
 
 
 def test_nodes_have_their_cards_and_jobs_time_to_save() -> None:
-    lines = conf.slurm_conf(CLUSTER, NODES).splitlines()
+    lines = "".join(conf.cluster_files(CLUSTER, NODES).values()).splitlines()
     assert "NodeName=gaudi-1 NodeAddr=10.0.0.11 CPUs=160 RealMemory=1000000 Gres=gpu:gaudi3:8" in lines
     assert "SlurmctldHost=head(10.0.0.1)" in lines
     assert {"KillWait=300", "GresTypes=gpu", "DefMemPerCPU=5208", "PrologFlags=Alloc"} <= set(lines)
-    assert all(re.fullmatch(r"#.*|[A-Za-z]+=\S+( [A-Za-z]+=\S+)*", line) for line in lines)
+    assert all(re.fullmatch(r"#.*|include \S+|[A-Za-z]+=\S+( [A-Za-z]+=\S+)*", line) for line in lines)
 
 
 @pytest.mark.parametrize("name", ["a b", "a\nSlurmUser=root", "", "-a", "a=b"])
 def test_a_name_that_would_write_another_line_is_refused(name: str) -> None:
     with pytest.raises(Refusal, match="cannot be a name in slurm"):
-        conf.slurm_conf(CLUSTER, [conf.ComputeNode(name, "10.0.0.1", 1, 1)])
+        conf.cluster_files(CLUSTER, [conf.ComputeNode(name, "10.0.0.1", 1, 1)])
 
 
 def test_no_nodes_are_refused() -> None:
     with pytest.raises(Refusal, match="Slurm has no nodes: put hosts into the group gaudi"):
-        conf.slurm_conf(CLUSTER, [])
+        conf.cluster_files(CLUSTER, [])
 
 
 def test_cards_are_listed_by_module_and_both_files_of_a_card_go_together() -> None:

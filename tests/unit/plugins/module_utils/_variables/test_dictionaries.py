@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[5]
 #: Mappings whose keys are for others to know, or that another check looks at.
 ELSEWHERE = {
     "alertmanager_global",  # Alertmanager's own, which amtool checks before the file is put there
-    "alertmanager_secrets", "grafana_secrets", "prometheus_secrets", "watch_secrets",  # _given_secrets.Given.fault
+    # _given_secrets.Given.fault
+    "alertmanager_secrets", "grafana_secrets", "prometheus_secrets", "slurm_secrets", "watch_secrets",
     "monitoring_service_options",  # made by roles
     "prometheus_extra_scrape_configs",  # Prometheus' own, which promtool checks before the file is put there
     "trainer_config", "trainer_jobs", "trainer_node_config",  # job_config

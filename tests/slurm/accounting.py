@@ -1,0 +1,45 @@
+"""MariaDB and slurmdbd on a machine of the tests, with the files and by the module of role slurm."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from .machines import Machine, wait_for
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def start(machine: Machine, password: str) -> None:
+    """Run both, with what an earlier start left."""
+    data = "/mnt/mysql"
+    machine.run("mkdir", "-p", "/run/mysqld")
+    if not (machine.folder / "mysql").exists():
+        machine.run(
+            "mariadb-install-db", "--no-defaults", "--user=root", "--basedir=/usr", f"--datadir={data}",
+            "--skip-test-db", "--auth-root-authentication-method=socket",
+        )  # fmt: skip
+    machine.serve(
+        "mariadbd", "mariadbd", "--defaults-file=/etc/slurm/mariadb.cnf", "--user=root", f"--datadir={data}",
+        "--log-error=/mnt/var/log/mariadb.log", "--socket=/run/mysqld/mysqld.sock",
+        "--pid-file=/run/mysqld/mysqld.pid",
+    )  # fmt: skip
+    wait_for("MariaDB", lambda: machine.run("mariadb", "-e", "SELECT 1", check=False).returncode == 0)
+    make_database(machine, password)
+    machine.serve("slurmdbd", "slurmdbd", "-D")
+    wait_for("slurmdbd", lambda: "6819" in machine.run("ss", "-Hltn").stdout)
+
+
+def make_database(machine: Machine, password: str, *, check: bool = False) -> bool:
+    """Whether the role's module changed anything."""
+    arguments = {"password": password, "_ansible_check_mode": check}
+    path = machine.folder / "arguments.json"
+    path.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": arguments}))
+    program = "ansible_collections.gaudi3.scale.plugins.modules.gaudi_slurm_database"
+    done = machine.run(
+        sys.executable, "-m", program, str(path),
+        environment={"PYTHONPATH": os.pathsep.join([str(ROOT / "collections"), *filter(None, sys.path)])},
+    )  # fmt: skip
+    return bool(json.loads(done.stdout)["changed"])
