@@ -1,0 +1,239 @@
+"""Files over http: each once, resumed where a run ended, and under its name only when it is whole and right."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+from gaudi3_deploy.collection._printable import printable
+from gaudi3_deploy.errors import DeployError, UsageError
+from gaudi3_deploy.mirror.sealed import LOCK, UNFINISHED, Kept, Lock, digest_of, read, release_in, safe_path, write
+
+_PIECE = 1 << 20
+#: Seconds that a server may take for the next bytes.
+_TIMEOUT = 60
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A file to have."""
+
+    path: str
+    url: str
+    sha256: str = ""
+    """Empty where nobody says it beforehand."""
+    size: int | None = None
+    """In bytes; None where nobody says it."""
+    optional: bool = False
+    """Whether a mirror without it is whole."""
+    settled: bool = True
+    """Whether what lies under this address stays as it is, so that a copy need not be fetched again."""
+
+
+@dataclass
+class Folder:
+    """A mirror while it is filled."""
+
+    where: Path
+    release: str
+    tell: Callable[[str], None]
+    files: dict[str, Kept] = field(default_factory=dict)
+    fetched: int = 0
+
+    @classmethod
+    def open(cls, where: Path, release: str, tell: Callable[[str], None]) -> Folder:
+        """Take up a folder: a new one, a whole mirror, or one that a run has not finished.
+
+        Raises:
+            UsageError: The folder is of another release, or holds something else.
+        """
+        unfinished = where / UNFINISHED / LOCK
+        lock, begun = read(where / LOCK), read(unfinished)
+        for other in (lock, begun):
+            if other is not None and other.release != release:
+                raise UsageError(
+                    f"{where} is a mirror of {printable(other.release)}, and one mirror has one release: give another "
+                    f"folder for {release}."
+                )
+        if lock is None and begun is None and where.is_dir() and any(where.iterdir()):
+            raise UsageError(f"{where} is not empty and has no {LOCK}: give an empty folder, or a new one.")
+        files = {**(lock.files if lock else {}), **(begun.files if begun else {})}
+        folder = cls(where, release, tell, files)
+        unfinished.parent.mkdir(parents=True, exist_ok=True)
+        folder._note()
+        return folder
+
+    def seal(self) -> Lock:
+        """Write the lock: from now on the mirror is whole."""
+        lock = Lock(self.release, self.files)
+        write(self.where / LOCK, lock.text())
+        shutil.rmtree(self.where / UNFINISHED)
+        return lock
+
+    def put(self, path: str, text: str, origin: str) -> None:
+        """Keep a file that was made here."""
+        target = self._target(path)
+        write(target, text)
+        self._keep(path, target, origin)
+        self._note()
+
+    def fetch(self, wanted: Iterable[Wanted]) -> None:
+        """Have all these files, after a look at whether they fit on the disk.
+
+        Raises:
+            DeployError: One is not available, is not what it should be, or the disk is too small for them.
+        """
+        lacking = [each for each in wanted if not self._has(each)]
+        self._fits(lacking)
+        for each in lacking:
+            target = self._target(each.path)
+            if self._download(each, target):
+                self.fetched += 1
+                self._keep(each.path, target, each.url)
+                self._note()
+
+    def read(self, path: str) -> bytes:
+        """The content of a file that the mirror has."""
+        return (self.where / path).read_bytes()
+
+    def _note(self) -> None:
+        write(self.where / UNFINISHED / LOCK, Lock(self.release, self.files).text())
+
+    def _keep(self, path: str, target: Path, origin: str) -> None:
+        self.files[path] = Kept(path, digest_of(target), target.stat().st_size, origin)
+
+    def _has(self, wanted: Wanted) -> bool:
+        kept, target = self.files.get(wanted.path), self.where / wanted.path
+        expected = wanted.sha256 or (kept.sha256 if kept and wanted.settled else "")
+        if not expected or not target.is_file() or target.is_symlink() or digest_of(target) != expected:
+            return False
+        if kept is None or kept.sha256 != expected:
+            self._keep(wanted.path, target, wanted.url)
+        return True
+
+    def _target(self, path: str) -> Path:
+        if not safe_path(path):
+            raise DeployError(f"The repository names the file {printable(path)!r}, which leaves the mirror's folder.")
+        if release_in(path) not in ("", self.release):
+            raise DeployError(f"{path} is of release {release_in(path)}, and the mirror is of {self.release}.")
+        target = self.where / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return target
+
+    def _fits(self, lacking: Iterable[Wanted]) -> None:
+        needed = sum(_size(each) if each.size is None else each.size for each in lacking)
+        needed -= sum(path.stat().st_size for path in (self.where / UNFINISHED).glob("*.part"))
+        free = shutil.disk_usage(self.where).free
+        if needed > free:
+            raise DeployError(
+                f"{self.where} has {amount(free)} free, and the mirror needs {amount(needed)} more: make room, or give "
+                "a folder on another disk."
+            )
+
+    def _download(self, wanted: Wanted, target: Path) -> bool:
+        """Whether the file is there now; False for an optional one that the server does not have."""
+        part = self.where / UNFINISHED / f"{hashlib.sha256(wanted.url.encode()).hexdigest()[:32]}.part"
+        mark = part.with_suffix(".mark")
+        resumed = part.exists() and part.stat().st_size > 0 and (bool(wanted.sha256) or mark.exists())
+        try:
+            self.tell(f"{'resume' if resumed else 'fetch'} {wanted.path}")
+            _transfer(wanted, part, mark, resumed)
+        except urllib.error.HTTPError as error:
+            if error.code == 404 and wanted.optional:
+                return False
+            if not (error.code == 416 and resumed):
+                raise DeployError(f"{wanted.url} was refused by its server: {error.code} {error.reason}.") from error
+        except (OSError, HTTPException, ValueError) as error:
+            raise DeployError(
+                f"{wanted.url} could not be fetched ({printable(str(error))}): start the command again, it goes on."
+            ) from error
+        if wanted.sha256 and digest_of(part) != wanted.sha256:
+            part.unlink()
+            mark.unlink(missing_ok=True)
+            if resumed:  # what an earlier run had begun was of another file
+                return self._download(wanted, target)
+            raise DeployError(
+                f"{wanted.url} is not what the index that names it says (SHA-256 differs): do not use this source "
+                "before its owner has explained the change."
+            )
+        with part.open("rb") as stream:
+            os.fsync(stream.fileno())
+        part.replace(target)
+        mark.unlink(missing_ok=True)
+        return True
+
+
+def check_url(option: str, url: str) -> str:
+    """An address without its last slash.
+
+    Raises:
+        UsageError: It is none of http or https, or has a password in it, which the lock would show.
+    """
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+        raise UsageError(f"{option} has to be an http or https address without a user: correct {option}.")
+    return url.rstrip("/")
+
+
+def amount(size: int) -> str:
+    """Bytes for people.
+
+    >>> amount(1234567)
+    '1.2 MB'
+    """
+    for unit, step in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= step:
+            return f"{size / step:.1f} {unit}"
+    return f"{size} bytes"
+
+
+def _ask(url: str, method: str, headers: dict[str, str]) -> Any:
+    request = urllib.request.Request(url, headers=headers, method=method)
+    return urllib.request.urlopen(request, timeout=_TIMEOUT)
+
+
+def _size(wanted: Wanted) -> int:
+    """What the server says of a size, 0 where it says nothing."""
+    try:
+        with _ask(wanted.url, "HEAD", {}) as answer:
+            return int(answer.headers.get("Content-Length") or 0)
+    except (OSError, HTTPException, ValueError):
+        return 0
+
+
+def _transfer(wanted: Wanted, part: Path, mark: Path, resumed: bool) -> None:
+    headers = {"Accept-Encoding": "identity"}
+    if resumed:
+        headers["Range"] = f"bytes={part.stat().st_size}-"
+        if mark.exists():
+            headers["If-Range"] = str(json.loads(mark.read_text()))
+    with _ask(wanted.url, "GET", headers) as answer:
+        goes_on = resumed and answer.status == 206
+        tag = answer.headers.get("ETag") or ""
+        if not goes_on:
+            part.unlink(missing_ok=True)
+            mark.unlink(missing_ok=True)
+            # A weak tag does not promise the same bytes.
+            said = tag if tag and not tag.startswith("W/") else answer.headers.get("Last-Modified")
+            if said:
+                write(mark, json.dumps(said))
+        length = answer.headers.get("Content-Length")
+        got = 0
+        with part.open("ab") as stream:
+            while piece := answer.read(_PIECE):
+                stream.write(piece)
+                got += len(piece)
+                if wanted.size is not None and stream.tell() > wanted.size:
+                    return  # its digest will not fit
+        if length is not None and got < int(length):
+            raise OSError(f"the connection ended after {got} of {length} bytes")

@@ -1,0 +1,147 @@
+"""What a mirror of one release has, where each part comes from, and the variables that name it afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gaudi3_deploy import yaml_file
+from gaudi3_deploy.collection._release.matrix import FOLDERS, PYTHONS
+from gaudi3_deploy.collection._release.node import said_system, system_name
+from gaudi3_deploy.collection._release.support_matrix import UNSUPPORTED, known_releases, support, torch_version
+from gaudi3_deploy.errors import UsageError
+from gaudi3_deploy.mirror import apt, dnf
+from gaudi3_deploy.mirror.download import Folder, Wanted
+from gaudi3_deploy.mirror.sealed import Lock
+from gaudi3_deploy.mirror.wheels import INDEX, wheels, write_index
+
+#: Below the mirror, the vendor's files lie as below its host.
+VAULT = "artifactory"
+_DEB, _DEB_KEY = f"{VAULT}/debian", f"{VAULT}/api/gpg/key/public"
+_RPM, _RPM_KEY = f"{VAULT}/rhel/9", f"{VAULT}/gaudi-general/keyPairs/primary/public"
+_TORCH = f"{VAULT}/gaudi-pt-modules"
+_WRAPPER = "hccl_ofi_wrapper"
+_SUITES = {"Ubuntu 22.04": "jammy", "Ubuntu 24.04": "noble"}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to mirror."""
+
+    release: str
+    systems: tuple[str, ...]
+    """By the matrix's names, such as ``Ubuntu 24.04``."""
+    vault: str
+    """Address of the vendor's host, with the folder that its repositories are in."""
+    pytorch: bool = True
+    requirements: Path | None = None
+    python: str = ""
+    index: str = ""
+    """Address of the index that wheels come from; empty: the one that pip is configured for."""
+    wrapper: str = ""
+    """Address of the folder of the OFI wrapper's sources; empty: without them."""
+    wrapper_sha256: tuple[tuple[str, str], ...] = ()
+
+
+def check(release: str, systems: Sequence[str]) -> tuple[str, ...]:
+    """The systems by the matrix's names.
+
+    Raises:
+        UsageError: The release is not known, or not for one of the systems.
+    """
+    if release not in known_releases():
+        raise UsageError(f"--release is {release!r}: give one of {', '.join(known_releases())}.")
+    found = []
+    for given in systems:
+        name = system_name(given)
+        if name not in FOLDERS or support(release, name) == UNSUPPORTED:
+            here = [said_system(each) for each in FOLDERS if support(release, each) != UNSUPPORTED]
+            raise UsageError(f"Release {release} is not for {given}: give --system as one of {', '.join(here)}.")
+        found.append(name)
+    return tuple(dict.fromkeys(found))
+
+
+def wrapper_of(collection: Path) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Address and digests of the OFI wrapper's sources, as the role fabric has them.
+
+    Raises:
+        UsageError: The collection is not there.
+    """
+    path = collection / "roles/fabric/defaults/main.yml"
+    try:
+        found: Any = yaml_file.read(path.read_text())
+        return found["fabric_ofi_wrapper_url"], tuple(sorted(found["fabric_ofi_wrapper_sha256"].items()))
+    except (OSError, KeyError) as error:
+        raise UsageError(
+            f"{path} does not say what the OFI wrapper is: run this in a checkout, or leave it out."
+        ) from error
+
+
+def fill(where: Path, request: Request, tell: Callable[[str], None]) -> tuple[Lock, int]:
+    """Make a mirror, or go on with one: its lock, and how many files were fetched now.
+
+    Raises:
+        UsageError: The folder is of another release, or the requirements cannot be.
+        DeployError: Something is not available, or is not what it should be.
+    """
+    chosen = wheels(request.requirements, request.python, request.index) if request.requirements else []
+    folder = Folder.open(where, request.release, tell)
+    wanted = [*_vendor(folder, request), *chosen]
+    wanted += [
+        Wanted(f"{_WRAPPER}/{name}", f"{request.wrapper}/{name}", digest) for name, digest in request.wrapper_sha256
+    ]
+    folder.fetch({each.path: each for each in wanted}.values())
+    write_index(folder)
+    return folder.seal(), folder.fetched
+
+
+def _vendor(folder: Folder, request: Request) -> list[Wanted]:
+    def at(below: str) -> str:
+        return request.vault + below.removeprefix(VAULT)
+
+    keys = {_DEB_KEY if system in _SUITES else _RPM_KEY for system in request.systems}
+    folder.fetch([Wanted(key, at(key), settled=False) for key in sorted(keys)])
+    wanted: list[Wanted] = []
+    for system in request.systems:
+        if system in _SUITES:
+            wanted += apt.packages(folder, at(_DEB), _DEB, _SUITES[system])
+        else:
+            below = f"{_RPM}/{system.rpartition(' ')[2]}"
+            wanted += dnf.packages(folder, at(below), below)
+        torch = torch_version(request.release)
+        if request.pytorch and torch is None:
+            raise UsageError(f"No public source names the PyTorch of {request.release}: add --no-pytorch.")
+        version, build = request.release.split("-")
+        for suffix in PYTHONS[FOLDERS[system]].values() if request.pytorch else ():
+            name = f"pytorch_modules{suffix}-v{torch}_{version}_{build}.tgz"
+            path = f"{_TORCH}/{version}/{build}/pytorch/{FOLDERS[system]}/{name}"
+            wanted.append(Wanted(path, at(path), optional=bool(suffix)))
+    return wanted
+
+
+def variables(lock: Lock, url: str) -> dict[str, object]:
+    """Variables of the collection that name a mirror, for all that it has."""
+
+    def has(below: str) -> bool:
+        return any(path.startswith(f"{below}/") for path in lock.files)
+
+    found: dict[str, object] = {"synapseai_release": lock.release}
+    if has(_DEB):
+        found |= {"synapseai_repository_url": f"{url}/{_DEB}", "synapseai_key_url": f"{url}/{_DEB_KEY}"}
+    if has(_RPM):
+        found["synapseai_rpm_url"] = f"{url}/{_RPM}/{{{{ ansible_facts.distribution_version }}}}"
+        found["synapseai_rpm_key_url"] = f"{url}/{_RPM_KEY}"
+    if has(_TORCH):
+        found["pytorch_repository_url"] = f"{url}/{_TORCH}"
+        digests = {kept.sha256 for path, kept in lock.files.items() if path.startswith(f"{_TORCH}/")}
+        if len(digests) == 1:
+            found["pytorch_sha256"] = digests.pop()
+    if has(INDEX):
+        found["pytorch_pip_index_url"] = f"{url}/{INDEX}"
+        if url.startswith("http:"):
+            found["pytorch_pip_index_plain_http"] = True
+    if has(_WRAPPER):
+        found["fabric_ofi_wrapper_url"] = f"{url}/{_WRAPPER}"
+    return found
