@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 from gaudi3_deploy import audit
+from gaudi3_deploy.cli import main
 from gaudi3_deploy.collection._audit import chain
+from gaudi3_deploy.commands import reach
 from gaudi3_deploy.errors import DeployError
 from gaudi3_deploy.record import Deployment
 
@@ -50,6 +52,22 @@ def test_a_command_has_a_beginning_and_an_end(folder: Path) -> None:
     assert (begun["result"], ended["result"]) == ("begun", "failed")
     assert json.loads(ended["before"])["phase"] == "up" and json.loads(ended["after"])["phase"] == "applying"
     assert "s3cret" not in (folder / "audit.jsonl").read_text()
+
+
+@pytest.mark.parametrize(("arguments", "lines"), [(["--check"], 0), (["--list-tags"], 0), ([], 2)])
+def test_a_site_that_changes_nothing_is_not_recorded(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], lines: int
+) -> None:
+    monkeypatch.setattr(reach, "made", lambda deployment: {})
+    monkeypatch.setattr(reach, "prepared_site", lambda *args: 0)
+    command = ["gaudi3-deploy", "--terraform-dir", str(ROOT / "terraform"), "site", "demo", *arguments]
+    monkeypatch.setattr(sys, "argv", command)
+    monkeypatch.setenv("GAUDI3_DEPLOYMENTS", str(folder))
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    record = folder / "audit.jsonl"
+    assert len(record.read_text().splitlines() if record.exists() else []) == lines
 
 
 def test_nothing_begins_without_a_record(folder: Path) -> None:

@@ -105,12 +105,12 @@ class Context:
         return terraform.plan(deployment.variables, given=given)
 
     @contextlib.contextmanager
-    def alone(self, name: str, command: str) -> Iterator[None]:
-        """Hold a deployment against other commands."""
+    def alone(self, name: str, command: str, changes: bool = True) -> Iterator[None]:
+        """Hold a deployment against other commands; what only looks is not in the audit record."""
         folder = self.folder(name)
         with (
             lock.held(folder / record.check_name(name), command),
-            audit.recorded(folder, name, command),
+            audit.recorded(folder, name, command) if changes else contextlib.nullcontext(),
             traces.command(command),
         ):
             yield

@@ -19,6 +19,9 @@ from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.record import Deployment
 
 MINUTES = 60.0
+#: Arguments with which ansible-playbook reaches no node, and those with which it changes none.
+LISTS = {"--syntax-check", "--list-tasks", "--list-hosts", "--list-tags"}
+CHECKS = {"--check", "-C"}
 
 
 @app.command()
@@ -56,7 +59,7 @@ def run_site(context: typer.Context, name: Name) -> None:
     settings: Context = context.obj
     deployment = settings.find(name)
     made(deployment)
-    with settings.alone(name, "site"):
+    with settings.alone(name, "site", changes=not (LISTS | CHECKS) & set(context.args)):
         raise typer.Exit(prepared_site(settings, deployment, Teller(settings.console), context.args))
 
 
@@ -149,11 +152,11 @@ def made(deployment: Deployment) -> dict[str, Any]:
 
 def prepared_site(settings: Context, deployment: Deployment, teller: Teller, arguments: Sequence[str]) -> int:
     """Wait for the nodes and run site.yml on them; its exit code."""
-    quiet = {"--syntax-check", "--list-tasks", "--list-hosts", "--list-tags"} & set(arguments)
+    quiet = LISTS & set(arguments)
     if not quiet:
         ssh.wait(deployment, made(deployment), teller.log, 15 * MINUTES)
     deployment.enter("site")
     code = site.run_site(deployment, settings.collection, arguments)
-    if code == 0 and not quiet and not {"--check", "-C"} & set(arguments):
+    if code == 0 and not quiet and not CHECKS & set(arguments):
         deployment.enter("ready")
     return code
