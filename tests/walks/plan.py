@@ -25,7 +25,7 @@ class Walk:
 
     page: str
     kind: str
-    minutes: float = 5
+    minutes: float = 20
     is_long: bool = False
     before: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
