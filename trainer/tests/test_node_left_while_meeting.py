@@ -16,6 +16,7 @@ from torch.distributed.elastic.rendezvous.c10d_rendezvous_backend import C10dRen
 
 from gaudi3_scale import internals
 from gaudi3_scale import meeting_store as meeting
+from gaudi3_scale.launch import rendezvous_state
 
 
 class Meetings:
@@ -67,8 +68,12 @@ def test_they_do_not_meet_for_ever() -> None:
 
 
 @pytest.mark.parametrize("where", ["participants", "wait_list", "redundancy_list"])
-def test_a_node_that_leaves_is_on_no_list(where: str) -> None:
-    """As one that is listed as waiting, it had the others stop every second, until its heartbeat was missed."""
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_node_that_leaves_is_on_no_list(where: str, is_late: bool) -> None:
+    """As one that is listed as waiting, it had the others stop every second, until its heartbeat was missed.
+
+    One whose own heartbeat is late takes itself for gone already, and left the lists as they were.
+    """
     store: Any = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
 
     def handler() -> Any:
@@ -88,6 +93,14 @@ def test_a_node_that_leaves_is_on_no_list(where: str) -> None:
     leaves, other = handler(), handler()
     leaves._op_executor.run(add, time.monotonic() + 10)
     assert sum(len(each) for each in lists()) == 2
+    if is_late:
+        state = leaves._state_holder.state
+        state.last_heartbeats[leaves._this_node] -= timedelta(hours=1)
+        leaves._state_holder.mark_dirty()
+        leaves._state_holder.sync()
     agent(leaves).leave_rendezvous()
-    time.sleep(1.1)  # for which a state is kept
-    assert lists() == ([], set(), set(), [])
+    found = rendezvous_state.read_state(C10dRendezvousBackend(store, "test").get_state()[0])
+    assert ([*found.participants], found.wait_list, found.redundancy_list) == ([], set(), set())
+    if not is_late:
+        time.sleep(1.1)  # for which a state is kept
+        assert lists() == ([], set(), set(), [])

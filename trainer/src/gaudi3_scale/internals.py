@@ -17,6 +17,7 @@ import os
 import re
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -479,6 +480,15 @@ def signals_put_off() -> Iterator[None]:
         original(*held[0])
 
 
+def _be_heard(context: Any, deadline: float) -> Any:
+    """The first action of a node that leaves: a heartbeat, where its last one is late or never left it.
+
+    Such a node takes itself off its own copy of the lists, finds nothing to do, and would stay on those of the others.
+    """
+    heard = context.node in context.state.last_heartbeats or time.monotonic() > deadline
+    return ACTION.get().FINISH if heard else ACTION.get().KEEP_ALIVE
+
+
 def _exit(context: Any, deadline: float) -> Any:
     """The next action of a node that leaves: out of every list, where torch takes it from those at work alone.
 
@@ -589,7 +599,8 @@ def watched_agent() -> Any:
             with contextlib.suppress(Exception):  # then the others notice by themselves, some seconds later
                 STOP_HEARTBEATS.of(handler)()
                 deadline = DEADLINE.of(handler)(handler.settings.timeout.close)
-                OPERATIONS.of(handler).run(_exit, deadline)
+                for step in (_be_heard, _exit):
+                    OPERATIONS.of(handler).run(step, deadline)
 
         def leave_instead_of_closing(self) -> None:
             """From here on torchrun's shutdown leaves the rendezvous, which stays open for the others."""
