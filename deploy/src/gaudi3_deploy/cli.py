@@ -8,11 +8,24 @@ from typing import NoReturn
 import typer
 
 from gaudi3_deploy.app import app
-from gaudi3_deploy.commands import audit, check, down, mirror, provision, reach, replace, run, serving, show, versions
+from gaudi3_deploy.commands import (
+    audit,
+    check,
+    down,
+    mirror,
+    provision,
+    reach,
+    replace,
+    run,
+    serving,
+    show,
+    teams,
+    versions,
+)
 from gaudi3_deploy.errors import DeployError, UsageError
 
 #: Each adds its commands; they are listed in this order.
-GROUPS = (check, provision, reach, show, run, replace, down, serving, versions, mirror, audit)
+GROUPS = (check, provision, reach, show, run, replace, down, serving, versions, mirror, audit, teams)
 
 
 def main() -> NoReturn:
