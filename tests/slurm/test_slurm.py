@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._teams import accounting as accounts
+from ansible_collections.gaudi3.scale.plugins.module_utils._teams import declared
 from tests.suite.proof import Proof
 
 from . import accounting
@@ -531,3 +533,44 @@ def test_what_is_read_again_needs_no_restart(slurm: SlurmCluster) -> None:
         control.run("pkill", "-HUP", "-x", "slurmctld")
     wait_for("the old time", lambda: re.search(r"KillWait += 120 sec", slurm.admin("scontrol", "show", "config")))
     held("reconfigure", "a changed KillWait in force after a reload, in the same process")
+
+
+def test_teams_become_accounts_with_their_limits(slurm: SlurmCluster) -> None:
+    def shown(what: str, columns: tuple[str, ...]) -> str:
+        return slurm.admin("sacctmgr", "-nP", "show", what, f"format={','.join(columns)}")
+
+    def change(given: dict[str, Any], *, remove: bool = False) -> accounts.Change:
+        rows = accounts.associations(shown("assoc", accounts.ASSOCIATIONS))
+        levels = accounts.levels(shown("qos", accounts.QOS), "gres/gpu")
+        return accounts.change(declared.teams({"teams": given}), rows, levels, "test", remove=remove)
+
+    def changed(given: dict[str, Any], *, remove: bool = False) -> None:
+        for command in change(given, remove=remove).commands:
+            slurm.admin(*command)
+        assert change(given, remove=remove) == accounts.Change((), ()), "a second run prints nothing"
+
+    before = shown("assoc", accounts.ASSOCIATIONS)
+    quota = {"cards": 16, "jobs": 4, "card_hours": 5000}
+    changed({"vision": {"users": ["anna", "ben"], "quota": quota, "priority": 10}, "speech": {"users": ["carla"]}})
+    assert "team-vision|10|gres/gpu=16|4|gres/gpu=300000|DenyOnLimit" in shown("qos", accounts.QOS).splitlines()
+    moved = {"vision": {"users": ["anna"]}, "nlp": {"users": ["ben", "dora"], "quota": {"cards": 0}}}
+    assert change(moved).notes == (
+        "User ben is in the account vision and not in that team: --remove takes it out.",
+        "Account speech was a team's and is in the file no more: --remove deletes it.",
+    )
+    changed(moved, remove=True)
+    assert {"team-vision|0||||DenyOnLimit", "team-nlp|0|gres/gpu=0|||DenyOnLimit"} <= {
+        *shown("qos", accounts.QOS).splitlines()
+    }
+    added = {*shown("assoc", accounts.ASSOCIATIONS).splitlines()} - {*before.splitlines()}
+    assert {tuple(row.split("|")[1:3]) for row in added} == {
+        ("vision", ""), ("vision", "anna"), ("nlp", ""), ("nlp", "ben"), ("nlp", "dora")
+    }  # fmt: skip
+
+    slurm.admin("sacctmgr", "-i", "add", "user", "name=user", "account=vision", "cluster=test")
+    slurm.submit("--account=vision", script="sleep 100")
+    wait_for("the job", lambda: "vision" in slurm.admin("squeue", "-h", "-t", "R", "-o", "%a"))
+    (command,) = change({"nlp": moved["nlp"]}, remove=True).commands
+    assert command[2:4] == ("delete", "account")
+    refused = slurm.machines["control"].run(*command, check=False)
+    assert refused.returncode == 1 and "Job(s) active" in refused.stdout + refused.stderr
