@@ -159,7 +159,8 @@ def test_one_class_for_refusals_and_one_place_that_writes() -> None:
         "redfish.Unread",
     }
     writers = {path.stem for path in FILES if re.search(r"\bos\.fsync\(", path.read_text())}
-    assert writers == {"_files", "chain"}  # a record is not written whole, but grows line by line
+    # A record is not written whole, but grows line by line; a copy of training data is larger than the memory.
+    assert writers == {"_files", "chain", "copy"}
 
 
 #: Where fewer or more facts are asked for, and why.

@@ -1,0 +1,189 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""Copying a set so that a kill at any instant leaves a draft that the next copy goes on with.
+
+A file is copied under a draft name, compared with its digest on the way, synced, and named. The folder is a draft too,
+until nothing is missing; a set has its name only when it is whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+
+from .._files import make_folder, write_file
+from .._refusal import Refusal
+from .index import CHECKED, INDEX, TOKENIZER, File
+from .judge import BLOCK, Judged, Stamps, compare_files
+
+DRAFT = ".part"
+
+
+def draft_of(path: str, key: str) -> str:
+    """The folder in which a set is gathered."""
+    return os.path.join(path, f".{key}{DRAFT}")
+
+
+def copy(source: str, path: str, key: str, text: bytes, files: dict[str, File], judged: Judged) -> int:
+    """Bring a set, or those of its files that are missing or wrong, and return the bytes that were copied.
+
+    `judged` is the set that is there, or its draft; `text` the index, as it was read. OSError where a file cannot be
+    read or written, Refusal where one of the source is not as its index says.
+    """
+    draft, target = draft_of(path, key), os.path.join(path, key)
+    if os.path.isdir(target):
+        # Files that were found wrong lose their stamp first: after a kill they are read again, and not believed.
+        write_file(os.path.join(target, CHECKED), json.dumps(judged.good))
+        if os.path.isdir(draft):
+            shutil.rmtree(draft)
+        os.rename(target, draft)
+        sync(path)
+    make_folder(draft)
+    _remove(os.path.join(draft, INDEX))
+    good: Stamps = dict(judged.good)
+    copied = 0
+    for name in [each for each in files if each in judged.bad]:
+        copied += copy_file(os.path.join(source, name), os.path.join(draft, name), files[name])
+        good[name] = [files[name].size, os.stat(os.path.join(draft, name)).st_mtime_ns, files[name].sha256]
+        write_file(os.path.join(draft, CHECKED), json.dumps(good))
+    copied += _copy_tokenizer(source, draft)
+    for name in set(os.listdir(draft)) - files.keys() - {CHECKED, TOKENIZER}:
+        _remove(os.path.join(draft, name))
+    write_file(os.path.join(draft, CHECKED), json.dumps({name: good[name] for name in files}))
+    write_file(os.path.join(draft, INDEX), text)
+    os.rename(draft, target)
+    sync(path)
+    return copied
+
+
+def copy_file(source: str, target: str, file: File) -> int:
+    """Copy a file of known size and digest, or resume an earlier copy that was cut; returns the bytes copied."""
+    part = target + DRAFT
+    _remove(target)
+    begun = _size(part)
+    if begun > file.size:
+        begun = 0
+    for start in (begun, 0) if begun else (0,):
+        if _fill(source, part, start, file):
+            os.rename(part, target)
+            sync(os.path.dirname(target))
+            return file.size - start
+        _remove(part)
+    raise Refusal(f"{source} is not as its index says: its SHA-256 differs; prepare the data again or mend the source")
+
+
+def _fill(source: str, part: str, start: int, file: File) -> bool:
+    """Write the rest of a file behind its first bytes, and say whether the whole has its digest."""
+    found = hashlib.sha256()
+    begin = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open_plain(source) as reader, os.fdopen(os.open(part, begin, 0o600), "r+b") as writer:
+        if os.fstat(reader).st_size != file.size:
+            raise Refusal(
+                f"{source} has {os.fstat(reader).st_size} bytes, and its index says {file.size}: mend the source"
+            )
+        os.fchmod(writer.fileno(), 0o644)
+        writer.truncate(start)
+        left = start
+        while left:
+            block = writer.read(min(BLOCK, left))
+            if not block:
+                return False
+            found.update(block)
+            left -= len(block)
+        os.lseek(reader, start, os.SEEK_SET)
+        writer.seek(start)
+        for block in iter(lambda: os.read(reader, BLOCK), b""):
+            found.update(block)
+            writer.write(block)
+        writer.flush()
+        os.fsync(writer.fileno())
+    return found.hexdigest() == file.sha256
+
+
+@contextlib.contextmanager
+def open_plain(path: str) -> Iterator[int]:
+    """Open a file to read, if it is one: no link, no device. The number of the open file; Refusal if it is none."""
+    if not stat.S_ISREG(os.lstat(path).st_mode):
+        raise Refusal(f"{path} is a link or no file, and a set has files alone: mend the source")
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def tokenizer_files(folder: str) -> dict[str, int]:
+    """Bytes of the files of a set's tokenizer by their names; it is one folder of files, without digests."""
+    try:
+        names = sorted(os.listdir(os.path.join(folder, TOKENIZER)))
+    except FileNotFoundError:
+        return {}
+    found = {}
+    for name in names:
+        path = os.path.join(folder, TOKENIZER, name)
+        about = os.lstat(path)
+        if not stat.S_ISREG(about.st_mode):
+            raise Refusal(f"{path} is a link or no file, and a tokenizer has files alone: mend the source")
+        found[name] = about.st_size
+    return found
+
+
+def _copy_tokenizer(source: str, draft: str) -> int:
+    names = tokenizer_files(source)
+    folder = os.path.join(draft, TOKENIZER)
+    if os.path.isdir(folder):
+        shutil.rmtree(folder)
+    if names:
+        make_folder(folder)
+    for name in names:
+        with open_plain(os.path.join(source, TOKENIZER, name)) as reader, os.fdopen(os.dup(reader), "rb") as file:
+            write_file(os.path.join(folder, name), file.read())
+    return sum(names.values())
+
+
+def remove(path: str, key: str) -> None:
+    """Remove a set and its draft. It loses its name first, so that none is ever half there under it."""
+    draft, target = draft_of(path, key), os.path.join(path, key)
+    if os.path.isdir(draft):
+        shutil.rmtree(draft)
+    if os.path.isdir(target):
+        os.rename(target, draft)
+        sync(path)
+        shutil.rmtree(draft)
+
+
+def begun(path: str, key: str, files: dict[str, File]) -> Judged:
+    """What a cut copy left."""
+    return compare_files(draft_of(path, key), files)
+
+
+def half(path: str, key: str, names: Iterable[str]) -> int:
+    """Bytes that a cut copy has already of files that are not whole."""
+    return sum(_size(os.path.join(draft_of(path, key), name + DRAFT)) for name in names)
+
+
+def sync(folder: str) -> None:
+    """Have the names in a folder survive a power cut."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _size(path: str) -> int:
+    try:
+        about = os.lstat(path)
+    except FileNotFoundError:
+        return 0
+    return about.st_size if stat.S_ISREG(about.st_mode) else 0
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)

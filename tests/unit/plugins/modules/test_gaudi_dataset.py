@@ -1,0 +1,271 @@
+"""gaudi_dataset: copied once and whole, gone on with after a kill, refused in one sentence."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ansible_collections.gaudi3.scale.plugins.module_utils._data import copy, index, judge
+from ansible_collections.gaudi3.scale.plugins.modules import gaudi_dataset
+
+KEY = "755fdfaaf01f"
+Made = Callable[..., Path]
+
+
+def sha(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def make(folder: Path, shards: int = 2, size: int = 3000, seed: int = 7) -> Path:
+    """A prepared set, as the trainer writes it."""
+    folder.mkdir(parents=True)
+    told = []
+    for number in range(shards):
+        tokens, starts = random.Random(seed + number).randbytes(size), bytes(16)
+        (folder / f"shard-{number:05}.bin").write_bytes(tokens)
+        (folder / f"shard-{number:05}.starts").write_bytes(starts)
+        about = {"file": f"shard-{number:05}.bin", "tokens": size, "documents": 2, "learnt_sha256": ""}
+        told.append({**about, "sha256": sha(tokens), "starts_sha256": sha(starts)})
+    (folder / "tokenizer").mkdir()
+    (folder / "tokenizer/tokenizer.json").write_text("{}")
+    (folder / "index.json").write_text(json.dumps({"format": 2, "dtype": "uint8", "shards": told}))
+    return folder
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Every file but the record of times."""
+    found = {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    return {name: data for name, data in found.items() if name != "checked.json"}
+
+
+@pytest.fixture
+def bring(run_module: Any, tmp_path: Path) -> Callable[..., dict[str, Any]]:
+    def run(key: str = KEY, **options: Any) -> dict[str, Any]:
+        given = {"source": str(tmp_path / "mnt" / key), "path": str(tmp_path / "local"), **options}
+        result: dict[str, Any] = run_module(gaudi_dataset, **given)
+        return result
+
+    return run
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return make(tmp_path / "mnt" / KEY)
+
+
+def test_a_set_is_copied_whole_and_read_once(
+    bring: Any, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    predicted = bring(check=True, diff=True)
+    assert not (tmp_path / "local").exists()
+    done = bring(diff=True)
+    assert predicted == done
+    assert (done["changed"], done["copied"], done["evicted"]) == (True, 2 * 3016 + 2, [])
+    assert "copy shard-00000.bin (missing)\n" in done["diff"]["after"]
+    local = tmp_path / "local" / KEY
+    assert tree(local) == tree(source)
+    name = "shard-00000.bin"
+    record = json.loads((local / "checked.json").read_text())[name]
+    assert record == [3000, (local / name).stat().st_mtime_ns, sha((local / name).read_bytes())]
+    monkeypatch.setattr(judge, "digest", lambda path: pytest.fail(f"{path} was read"))
+    again = bring(diff=True)
+    assert (again["changed"], again["copied"], again["diff"]) == (False, 0, {"before": "", "after": ""})
+
+
+def test_a_changed_byte_is_found_by_verify_and_mended(bring: Any, source: Path, tmp_path: Path) -> None:
+    bring()
+    broken = tmp_path / "local" / KEY / "shard-00001.bin"
+    about = broken.stat()
+    broken.write_bytes(b"\0" + broken.read_bytes()[1:])
+    os.utime(broken, ns=(about.st_atime_ns, about.st_mtime_ns))
+    assert bring()["changed"] is False
+    found = bring(verify=True)
+    assert (found["copied_files"], found["copied"]) == ({"shard-00001.bin": "changed"}, 3000)
+    assert tree(tmp_path / "local" / KEY) == tree(source)
+    assert bring(verify=True)["changed"] is False
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_copy_killed_at_any_instant_goes_on(
+    bring: Any, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(copy, "BLOCK", 512)
+    chance, local = random.Random(seed), tmp_path / "local" / KEY
+    text = (source / "index.json").read_bytes()
+    files = index.read(text, "index.json")
+    for _attempt in range(3):
+        local.parent.mkdir(exist_ok=True)
+        if not (child := os.fork()):
+            # A kill comes before one of the calls that change the disk or read the source.
+            left = chance.randrange(1, 40)
+            for module, name in ((os, "read"), (os, "rename"), (os, "replace"), (os, "fsync"), (os, "unlink")):
+                _dies(module, name, left)
+            copy.copy(str(source), str(local.parent), KEY, text, files, copy.begun(str(local.parent), KEY, files))
+            os._exit(0)
+        os.waitpid(child, 0)
+        chance.random()
+        if local.exists():
+            assert tree(local) == tree(source)
+            break
+    bring()
+    assert tree(local) == tree(source)
+    assert not (tmp_path / f"local/.{KEY}.part").exists()
+
+
+def _dies(module: Any, name: str, calls: int) -> None:
+    real, count = getattr(module, name), [calls]
+
+    def call(*args: Any, **named: Any) -> Any:
+        count[0] -= 1
+        if not count[0]:
+            os._exit(9)
+        return real(*args, **named)
+
+    setattr(module, name, call)
+
+
+def test_a_half_file_is_gone_on_with_and_a_wrong_half_begun_again(source: Path, tmp_path: Path) -> None:
+    whole = (source / "shard-00000.bin").read_bytes()
+    file = index.File(3000, sha(whole))
+    for begun, copied in ((whole[:1000], 2000), (b"\0" * 1000, 3000), (whole + b"x", 3000), (b"", 3000)):
+        (tmp_path / "f.part").write_bytes(begun)
+        assert copy.copy_file(str(source / "shard-00000.bin"), str(tmp_path / "f"), file) == copied
+        assert (tmp_path / "f").read_bytes() == whole
+
+
+def test_a_large_sparse_file_is_judged_by_its_record_alone(tmp_path: Path) -> None:
+    (tmp_path / "big.bin").touch()
+    os.truncate(tmp_path / "big.bin", 10 * 10**9)
+    stamp = [10 * 10**9, (tmp_path / "big.bin").stat().st_mtime_ns, "0" * 64]
+    (tmp_path / "checked.json").write_text(json.dumps({"big.bin": stamp}))
+    assert judge.compare_files(str(tmp_path), {"big.bin": index.File(10 * 10**9, "0" * 64)}).bad == {}
+
+
+def test_two_at_once_copy_once(source: Path, tmp_path: Path, bring: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second waits for the lock; what it finds then is whole, and it copies nothing."""
+    (tmp_path / "local").mkdir()
+    handle = os.open(tmp_path / "local/.lock", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    text = (source / "index.json").read_bytes()
+    files = index.read(text, "index.json")
+    real = fcntl.flock
+
+    def first_ends(number: int, how: int) -> None:
+        if how == fcntl.LOCK_EX:
+            copy.copy(
+                str(source), str(tmp_path / "local"), KEY, text, files, judge.Judged({}, dict.fromkeys(files, ""))
+            )
+            real(handle, fcntl.LOCK_UN)
+        real(number, how)
+
+    monkeypatch.setattr(fcntl, "flock", first_ends)
+    second = bring()
+    assert (second["changed"], second["copied"]) == (False, 0)
+    assert tree(tmp_path / "local" / KEY) == tree(source)
+
+
+def test_a_full_disk_is_told_before_the_copy(
+    bring: Any, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_bavail=6000, f_frsize=1))
+    refused = bring()
+    assert refused["msg"] == (
+        f"6034 bytes are to be copied to {tmp_path}/local, and its disk lacks 34 of them: free some, "
+        "remove a set with state=absent, or give a path on another disk."
+    )
+    assert not (tmp_path / "local" / KEY).exists()
+
+
+def test_the_budget_evicts_the_least_recent_and_none_in_use(bring: Any, source: Path, tmp_path: Path) -> None:
+    local = tmp_path / "local"
+    for age, key in ((30, "oldest"), (20, "middle"), (10, "latest")):
+        make(tmp_path / "mnt" / key)
+        bring(key)
+        os.utime(local / f".{key}.lock", (1e9 - age, 1e9 - age))
+    with (local / ".oldest.lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        predicted = bring(budget_bytes=22000, check=True)
+        assert (local / "middle").exists()
+        assert predicted["evicted"] == bring(budget_bytes=22000)["evicted"] == ["middle"]
+        assert sorted(each.name for each in local.iterdir() if not each.name.startswith(".")) == [
+            KEY,
+            "latest",
+            "oldest",
+        ]
+        refused = bring("oldest", state="absent")["msg"]
+    assert refused == f"{local}/oldest is in use: stop the job that reads it first."
+    assert bring("oldest", state="absent")["changed"] is True
+    assert bring("oldest", state="absent")["changed"] is False
+    assert not (local / "oldest").exists() and (tmp_path / "mnt/oldest").exists()
+
+
+@pytest.mark.parametrize("by", ["number", "path"])
+def test_a_set_in_a_process_memory_is_in_use(bring: Any, source: Path, tmp_path: Path, by: str) -> None:
+    bring()
+    about = (tmp_path / "local" / KEY / "shard-00000.bin").stat()
+    (tmp_path / "proc/77").mkdir(parents=True)
+    device = f"{os.major(about.st_dev):02x}:{os.minor(about.st_dev):02x}"
+    known = {"number": f"{device} {about.st_ino}   /x/shard.bin", "path": f"00:99 1   {tmp_path}/local/{KEY}/a.bin"}
+    (tmp_path / "proc/77/maps").write_text(f"7f00-7f01 rw-p 00000000 00:00 0\n7f00-7f01 r--s 00000000 {known[by]}\n")
+    refused = bring(state="absent", proc_root=str(tmp_path / "proc"))
+    assert refused["msg"] == f"{tmp_path}/local/{KEY} is in use: stop the job that reads it first."
+
+
+def test_what_was_not_copied_here_is_not_removed(bring: Any, source: Path, tmp_path: Path) -> None:
+    make(tmp_path / "local" / KEY)
+    assert bring()["changed"] is False
+    said = f"{tmp_path}/local/{KEY} was not copied by this module"
+    assert bring(state="absent")["msg"].startswith(said)
+    (tmp_path / "local" / KEY / "shard-00000.bin").write_bytes(bytes(3000))
+    assert bring()["msg"].startswith(said)
+    assert (tmp_path / "local" / KEY / "shard-00000.bin").read_bytes() == bytes(3000)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("file", "../x.bin", "names the file '../x.bin', and NAME.bin without a folder is allowed."),
+        ("file", "a\n.bin", "names the file 'a\\n.bin', and NAME.bin without a folder is allowed."),
+        ("file", "index.json", "names the file 'index.json', and NAME.bin without a folder is allowed."),
+        ("tokens", -1, "has tokens -1, and a whole number from 0 is allowed."),
+        ("tokens", True, "has tokens True, and a whole number from 0 is allowed."),
+        ("sha256", "0" * 63, "000..., and a SHA-256 of 64 hexadecimal digits is allowed."),
+        ("file", "shard-00001.bin", "names shard-00001.bin twice: prepare the data again."),
+    ],
+)
+def test_a_hostile_index_is_refused(
+    bring: Any, source: Path, tmp_path: Path, field: str, value: object, said: str
+) -> None:
+    values = json.loads((source / "index.json").read_text())
+    values["shards"][0][field] = value
+    (source / "index.json").write_text(json.dumps(values))
+    assert bring()["msg"].endswith(said[-60:])
+    assert not (tmp_path / "local").exists()
+
+
+def test_a_link_and_a_wrong_file_in_the_source_are_refused(bring: Any, source: Path, tmp_path: Path) -> None:
+    shard = source / "shard-00000.bin"
+    data = shard.read_bytes()
+    shard.write_bytes(b"\0" + data[1:])
+    assert bring()["msg"].startswith(f"{shard} is not as its index says: its SHA-256 differs")
+    shard.unlink()
+    shard.symlink_to("/etc/passwd")
+    assert bring()["msg"].startswith(f"{shard} is a link or no file")
+    assert not (tmp_path / "local" / KEY).exists()
+    shard.unlink()
+    shard.write_bytes(data)
+    assert bring()["changed"] is True
+
+
+def test_a_source_that_is_not_mounted_is_refused(bring: Any, tmp_path: Path) -> None:
+    said = f"{tmp_path}/mnt/{KEY}/index.json is not there: is {tmp_path}/mnt/{KEY} mounted, and has "
+    assert bring()["msg"] == said + "gaudi3-train prepare ended there?"
