@@ -38,7 +38,6 @@ requirements:
 """
 
 import os
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -82,7 +81,7 @@ class CallbackModule(CallbackBase):
                 f"Nothing was done: the audit record {printable(self._path())} cannot be written "
                 f"({printable(error.strerror)}): mend that, or take gaudi3.scale.audit out of callbacks_enabled."
             )
-            sys.exit(1)
+            raise SystemExit(1) from None
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
         """A play begins."""
