@@ -121,6 +121,37 @@ def test_a_copy_killed_at_any_instant_goes_on(
     assert not (tmp_path / f"local/.{KEY}.part").exists()
 
 
+@pytest.mark.parametrize("left", range(1, 12))
+def test_a_repair_that_is_killed_believes_no_changed_file(bring: Any, source: Path, tmp_path: Path, left: int) -> None:
+    """The next run compares times alone, and those of the changed file are as they were."""
+    bring()
+    local = tmp_path / "local" / KEY
+    about = (local / "shard-00001.bin").stat()
+    (local / "shard-00001.bin").write_bytes(bytes(3000))
+    os.utime(local / "shard-00001.bin", ns=(about.st_atime_ns, about.st_mtime_ns))
+    text = (source / "index.json").read_bytes()
+    files = index.read(text, "index.json")
+    if not (child := os.fork()):
+        found = judge.compare_files(str(local), files, verify=True)
+        for name in ("rename", "replace", "fsync", "unlink"):
+            _dies(os, name, left)
+        copy.copy(str(source), str(local.parent), KEY, text, files, found)
+        os._exit(0)
+    os.waitpid(child, 0)
+    # Until the first change of the disk the set is as it was, and only reading it tells.
+    bring(verify=local.exists())
+    assert tree(local) == tree(source)
+
+
+def test_an_index_that_says_more_is_copied_alone(bring: Any, source: Path, tmp_path: Path) -> None:
+    bring()
+    (source / "index.json").write_text(json.dumps({**json.loads((source / "index.json").read_text()), "mask": 3}))
+    done = bring()
+    assert (done["copied_files"], done["copied"]) == ({"index.json": "changed"}, 0)
+    assert tree(tmp_path / "local" / KEY) == tree(source)
+    assert bring()["changed"] is False
+
+
 def _dies(module: Any, name: str, calls: int) -> None:
     real, count = getattr(module, name), [calls]
 
