@@ -87,9 +87,9 @@ def _files(shard: Any, width: int, where: str) -> list[tuple[str, File]]:
 
 def _count(shard: dict[str, Any], field: str, where: str) -> int:
     value = shard.get(field)
-    if type(value) is not int or not 0 <= value < 2**60:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**60:
         raise Refusal(f"{where} has {field} {_short(value)}, and a whole number from 0 is allowed")
-    return int(value)
+    return value
 
 
 def _digest(shard: dict[str, Any], field: str, where: str) -> str:
