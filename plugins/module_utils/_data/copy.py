@@ -16,7 +16,7 @@ import shutil
 import stat
 from collections.abc import Iterable, Iterator
 
-from .._files import make_folder, write_file
+from .._files import make_folder, sync_folder, write_file
 from .._refusal import Refusal
 from .index import CHECKED, INDEX, TOKENIZER, File
 from .judge import BLOCK, Judged, Stamps, compare_files
@@ -42,7 +42,7 @@ def copy(source: str, path: str, key: str, text: bytes, files: dict[str, File], 
         if os.path.isdir(draft):
             shutil.rmtree(draft)
         os.rename(target, draft)
-        sync(path)
+        sync_folder(path)
     make_folder(draft)
     _remove(os.path.join(draft, INDEX))
     good: Stamps = dict(judged.good)
@@ -57,7 +57,7 @@ def copy(source: str, path: str, key: str, text: bytes, files: dict[str, File], 
     write_file(os.path.join(draft, CHECKED), json.dumps({name: good[name] for name in files}))
     write_file(os.path.join(draft, INDEX), text)
     os.rename(draft, target)
-    sync(path)
+    sync_folder(path)
     return copied
 
 
@@ -71,7 +71,7 @@ def copy_file(source: str, target: str, file: File) -> int:
     for start in (begun, 0) if begun else (0,):
         if _fill(source, part, start, file):
             os.rename(part, target)
-            sync(os.path.dirname(target))
+            sync_folder(os.path.dirname(target))
             return file.size - start
         _remove(part)
     raise Refusal(f"{source} is not as its index says: its SHA-256 differs; prepare the data again or mend the source")
@@ -153,7 +153,7 @@ def remove(path: str, key: str) -> None:
         shutil.rmtree(draft)
     if os.path.isdir(target):
         os.rename(target, draft)
-        sync(path)
+        sync_folder(path)
         shutil.rmtree(draft)
 
 
@@ -165,15 +165,6 @@ def begun(path: str, key: str, files: dict[str, File]) -> Judged:
 def half(path: str, key: str, names: Iterable[str]) -> int:
     """Bytes that a cut copy has already of files that are not whole."""
     return sum(_size(os.path.join(draft_of(path, key), name + DRAFT)) for name in names)
-
-
-def sync(folder: str) -> None:
-    """Have the names in a folder survive a power cut."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _size(path: str) -> int:
