@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -87,18 +85,9 @@ def from_inventory(inventory: Path, reports: Path, into: Path) -> list[str]:
     made = fleet.make(wanted, given)
     if not made:
         raise RequestError(f"{reports} has no report named after a host of {inventory}, such as {wanted[0]}.json.")
-    if into.exists():
-        raise RequestError(f"{into} is there already: give another --into, or remove it.")
-    if not into.parent.is_dir():
-        raise RequestError(f"There is no folder {into.parent}: make it first, or give another --into.")
-    temporary = Path(tempfile.mkdtemp(prefix=f".{into.name}-", dir=into.parent))
-    try:
+    with folder.new_folder(into) as temporary:
         for name, (report, files) in made.items():
             folder.write(temporary / name, report, files)
-        temporary.chmod(0o755)
-        temporary.rename(into)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     lines = [line for name, (_report, files) in made.items() for line in (f"{into / name}", *described(files))]
     lines += _named("hosts without a report", [host for host in wanted if host not in given])
     lines += _named("reports without a host", [path.name for host, path in given.items() if host not in wanted])

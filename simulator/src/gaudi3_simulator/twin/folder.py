@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -90,28 +92,37 @@ def report_name(kind: str) -> str:
     return "report.json" if kind == DOCTOR else "report.tar.gz"
 
 
-def write(folder: Path, report: Report, files: dict[str, str]) -> None:
-    """Put a twin into a new folder, whole or not at all; the report lies beside it."""
+@contextlib.contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A folder to fill, which has its name when all is in it, or never; ``RequestError`` where it cannot be made."""
     if folder.exists():
         raise RequestError(f"{folder} is there already: give another --into, or remove it.")
     if not folder.parent.is_dir():
         raise RequestError(f"There is no folder {folder.parent}: make it first, or give another --into.")
-    # Under a name of this process: one that was killed in between is in nobody's way.
-    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    temporary: Path | None = None
     try:
-        (temporary / report_name(report.kind)).write_bytes(report.content)
-        for name, text in files.items():
-            (temporary / name).write_text(text)
+        # Under a name of this process: one that was killed in between is in nobody's way.
+        temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        yield temporary
         temporary.chmod(0o755)
-        for path in temporary.iterdir():
-            descriptor = os.open(path, os.O_RDONLY)
-            os.fsync(descriptor)
-            os.close(descriptor)
         temporary.rename(folder)
     except OSError as error:
         raise RequestError(f"{folder} cannot be written ({error.strerror}): give another --into.") from None
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write(folder: Path, report: Report, files: dict[str, str]) -> None:
+    """Put a twin into a new folder, whole or not at all; the report lies beside it."""
+    with new_folder(folder) as temporary:
+        (temporary / report_name(report.kind)).write_bytes(report.content)
+        for name, text in files.items():
+            (temporary / name).write_text(text)
+        for path in temporary.iterdir():
+            descriptor = os.open(path, os.O_RDONLY)
+            os.fsync(descriptor)
+            os.close(descriptor)
 
 
 def read(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
