@@ -1,9 +1,10 @@
 """Proofs: series of cases that take too long for every run of the tests.
 
 `proofs.toml` lists them. `make proof-NAME` runs all cases and writes a table into `proofs/`. A case that held is on
-record, so that an interrupted proof goes on where it was; the record is void once the sources change. A case that
-cannot be run on a machine stands in the table as not run, with the reason, and is tried again by the next proof. `make
-test` runs a sample of the cases, drawn by the proof's seed.
+record, so that an interrupted proof goes on where it was; the record is void once the sources change. Where each case
+takes minutes and has sources of its own, its row is void with those alone, and names the commit at which it held. A
+case that cannot be run on a machine stands in the table as not run, with the reason, and is tried again by the next
+proof. `make test` runs a sample of the cases, drawn by the proof's seed.
 """
 
 from __future__ import annotations
@@ -44,14 +45,16 @@ class Proof:
         seed: int = SEED,
         sample: Collection[str] = (),
         sources: Sequence[str] = (),
+        own: Callable[[str], str] | None = None,
     ) -> None:
-        """``sources`` are those of a proof that is not in the list."""
+        """``sources`` are those of a proof that is not in the list; ``own`` has what voids the row of one case."""
         self.name = name
         self.cases = [case for cases in strata.values() for case in cases]
         self.seed = seed
         draw = random.Random(f"{name}-{seed}")
         self.sample = set(sample) or {draw.choice(list(cases)) for cases in strata.values()}
         self.sources = sources or proofs.read()[name].sources
+        self.own = own
         self.record = ROOT / ".cache" / "proofs" / f"{name}.json"
 
     @property
@@ -82,7 +85,7 @@ class Proof:
     def key(self) -> str:
         """Digest of the sources, the same in every checkout: without what tools leave beside them."""
         digest = hashlib.sha256(str(self.seed).encode())
-        for folder in self.sources:
+        for folder in [] if self.own else self.sources:
             top = ROOT / folder
             for path in [top] if top.is_file() else sorted(top.rglob("*")):
                 if path.is_file() and not any(map(_is_left_behind, path.relative_to(ROOT).parts)):
@@ -91,7 +94,15 @@ class Proof:
 
     def held(self) -> dict[str, dict[str, Any]]:
         """The row of each case that held with these sources."""
-        return dict(self._kept().get("rows", {}))
+        rows: dict[str, dict[str, Any]] = dict(self._kept().get("rows", {}))
+        return {case: row for case, row in rows.items() if not self.own or self._is_current(case, row)}
+
+    def _is_current(self, case: str, row: Mapping[str, Any]) -> bool:
+        named = row["commit"].split()[0]
+        return case in self.cases and row["own"] == self._own(case) and proofs.is_in_history(ROOT, named)
+
+    def _own(self, case: str) -> str:
+        return hashlib.sha256(self.own(case).encode()).hexdigest() if self.own else ""
 
     def failures(self) -> dict[str, int]:
         """How often cases failed with these sources, whether or not they held in a run after that."""
@@ -111,7 +122,7 @@ class Proof:
 
     def note(self, case: str, row: dict[str, Any]) -> None:
         """Put down that ``case`` held; with the last of them the proof is whole."""
-        self._put(rows={case: row})
+        self._put(rows={case: {**row, "commit": commit(), "own": self._own(case)} if self.own else row})
 
     def failed(self, case: str) -> None:
         """In a proof, put down that ``case`` failed: the table says so, where it holds later."""
@@ -148,6 +159,8 @@ class Proof:
         if not self.is_running or set(rows) != set(self.cases):
             return
         page = ROOT / proofs.PAGES / f"{self.name}.md"
+        columns = [*columns, "commit"] if self.own else columns
+        at = proofs.oldest(ROOT, [row["commit"] for row in rows.values()]) if self.own else commit()
         today = f"{datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d}"
         left = sum(NOT_RUN in row for row in rows.values())
         said = (
@@ -159,7 +172,7 @@ class Proof:
         lines = [
             f"# {title}",
             "",
-            f"Written by `make proof-{self.name}` on {today}, commit {commit()}, seed {self.seed},",
+            f"Written by `make proof-{self.name}` on {today}, commit {at}, seed {self.seed},",
             f"with Python {platform.python_version()} on {os.cpu_count()} CPU cores: {said}.",
             "",
             text.strip(),

@@ -132,6 +132,11 @@ def is_in_history(root: Path, commit: str) -> bool:
     return _git(root, "merge-base", "--is-ancestor", commit, "HEAD").returncode == 0
 
 
+def oldest(root: Path, commits: Sequence[str]) -> str:
+    """That of the commits which has the shortest history; each may be followed by "with changes"."""
+    return min(commits, key=lambda each: int(_git(root, "rev-list", "--count", each.split()[0]).stdout))
+
+
 def why_old(root: Path, entry: Entry) -> str:
     """Why the proof has to be run again; empty where its page is as new as its sources."""
     page = root / PAGES / f"{entry.name}.md"

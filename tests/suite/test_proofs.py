@@ -275,3 +275,24 @@ def test_a_table_has_the_sums_of_a_kind_of_cases(tmp_path: Path, monkeypatch: py
     made.write_table("Made", "Text.", ["x"], lambda case: case[0])
     table = (tmp_path / "proofs/made.md").read_text().partition("|---|---|\n")[2]
     assert table == "| a | 3 |\n| a-3 | not run: no card |\n| b | 8 |\n"
+
+
+def test_a_case_with_sources_of_its_own_is_void_with_those_alone(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proof, "ROOT", made)
+    monkeypatch.setenv("GAUDI3_PROOF", "some")
+    some = proof.Proof(
+        "some", {"a": ["a", "b"]}, sources=["a", "b"], own=lambda case: (made / case / "code").read_text()
+    )
+    first = git(made, "rev-parse", "--short=10", "HEAD")
+    some.note("a", {"x": 1})
+    second = commit(made, b_code="two")
+    some.note("b", {"x": 2})
+    some.write_table("Some", "Text.", ["x"])
+    page = (made / "proofs/some.md").read_text()
+    assert f" commit {first}, seed" in page
+    assert page.endswith(f"| case | x | commit |\n|---|---|---|\n| a | 1 | {first} |\n| b | 2 | {second} |\n")
+    (made / "b/code").write_text("three")
+    assert set(some.held()) == {"a"}
+    git(made, "checkout", "--quiet", "--force", "--orphan", "other")
+    commit(made, b_code="two")
+    assert some.held() == {}

@@ -30,14 +30,20 @@ def drawn() -> list[str]:
     return [draw.choice(pages) for pages in short if pages]
 
 
-PROOF = Proof("docs", STRATA, sample=drawn() or ["none"])
+def own(page: str) -> str:
+    """What makes the walk of one page another one: the page, and how it is walked."""
+    return f"{(ROOT / page).read_text(encoding='utf-8')}\n{WALKS[page]}"
+
+
+PROOF = Proof("docs", STRATA, sample=drawn() or ["none"], own=own)
 TEXT = """
 Each row is a page of the documents. Its blocks of `sh` and `python` are run in their order, in one shell and one
 Python, in a copy of the checkout; `compared` is how many are followed by an output, which is compared with what came.
 `on` is the machine: `tests/walks/walks.yml` says what each one has. Nodes are simulated and clouds are played by
 stand-ins.
 `elsewhere` is how many blocks another proof takes from the page and runs, and `marked` how many carry the mark that
-they are not run, with the reasons.
+they are not run, with the reasons. A row stands until its page changes; `commit` is where it was run, and the oldest
+of them is that of the table.
 """
 
 
