@@ -257,7 +257,7 @@ def test_what_chargeback_does_not_add_up(three: list[Path], tmp_path: Path) -> N
     ):
         charges([*three, unpriced.path.parent])
     assert len(charges([*three, unpriced.path.parent], skip_unpriced=True)) == 3
-    with pytest.raises(ConfigError, match="are nodes of the same job: give one of them"):
+    with pytest.raises(ConfigError, match="are the same job: give the folder of one of its nodes"):
         charges([*three, a_job(tmp_path / "node1", "nlp", "llama", "2", {})])
     with pytest.raises(ConfigError, match="is in EUR and that in"):
         charges([*three, a_job(tmp_path / "euro", "nlp", "llama", "4", {}, currency="EUR")])

@@ -15,11 +15,11 @@ from gaudi3_scale.errors import ConfigError
 
 HEAD = "JobIDRaw|Account|State|ElapsedRaw|AllocTRES|WCKey"
 ROWS = [
-    "12|vision|COMPLETED|7200|billing=16,cpu=16,gres/hpu:gaudi3=8,gres/hpu=8,mem=64G,node=1|clip",
-    "12.batch|vision|COMPLETED|7200|cpu=16,gres/hpu=8,node=1|",
-    "13|nlp|CANCELLED by 1000|1800|cpu=8,gres/hpu=4,node=1|*",
-    "14|nlp|NODE_FAIL|3600|cpu=8,gres/hpu=2,node=1|",
-    "14|nlp|COMPLETED|1800|cpu=8,gres/hpu=2,node=1|",
+    "12|vision|COMPLETED|7200|billing=16,cpu=16,gres/gpu:gaudi3=8,gres/gpu=8,mem=64G,node=1|clip",
+    "12.batch|vision|COMPLETED|7200|cpu=16,gres/gpu=8,node=1|",
+    "13|nlp|CANCELLED by 1000|1800|cpu=8,gres/gpu=4,node=1|*",
+    "14|nlp|NODE_FAIL|3600|cpu=8,gres/gpu=2,node=1|",
+    "14|nlp|COMPLETED|1800|cpu=8,gres/gpu=2,node=1|",
     "15|nlp|COMPLETED|3600|cpu=8,node=1|",
 ]
 
@@ -45,7 +45,8 @@ def test_cards_times_hours_times_the_price(november: Path) -> None:
 
 
 def test_cards_of_types_alone_are_added_up() -> None:
-    assert cards("cpu=8,gres/hpu:gaudi2=2,gres/hpu:gaudi3=4") == 6 and cards("gres/gpu=8,gres/hpux=1") == 0
+    assert cards("cpu=8,gres/gpu:gaudi2=2,gres/gpu:gaudi3=4") == 6 and cards("gres/hpu=8,gres/gpux=1") == 0
+    assert cards("gres/gpu=9,gres/gpu:a100=1,gres/gpu:gaudi3=8", "gres/gpu:gaudi3") == 8
 
 
 def test_the_command_adds_both_up(november: Path, tmp_path: Path) -> None:
@@ -59,6 +60,16 @@ def test_the_command_adds_both_up(november: Path, tmp_path: Path) -> None:
         ["vision", "clip", "2", "38.00"],
         ["all", "5", "45.50", "-"],
     ]
+
+
+def test_another_name_of_the_cards_is_asked_for_and_jobs_are_never_charged_nothing_for_it(
+    november: Path,
+) -> None:
+    november.write_text(november.read_text().replace("gres/gpu", "gres/hpu"))
+    with pytest.raises(ConfigError, match=r"No job of .* has gres/gpu, and some have gres/hpu: name what counts"):
+        read(november, 1.5, "USD")
+    words = ["chargeback", "--sacct", str(november), "--card-price", "1.5", "--gres", "gres/hpu"]
+    assert " 31.50 " in CliRunner().invoke(app, words).output
 
 
 @pytest.mark.parametrize(

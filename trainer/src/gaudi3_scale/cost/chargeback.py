@@ -128,15 +128,7 @@ def charges(folders: Sequence[Path], skip_unpriced: bool = False) -> list[Charge
                 f"The job in {folder} ran without cost.node_price_per_hour, so that its cost is not known: leave it "
                 "out, or give --skip-unpriced."
             )
-        twice = next((other for other in found if one.job is not None and other.job == one.job), None)
-        if twice is not None:
-            raise ConfigError(f"{twice.folder} and {folder} are nodes of the same job: give one of them.")
-        if found and one.currency != found[0].currency:
-            raise ConfigError(
-                f"The job in {folder} is in {one.currency} and that in {found[0].folder} in {found[0].currency}: ask "
-                "for the jobs of each currency apart."
-            )
-        found.append(one)
+        _add(found, one, "give the folder of one of its nodes", "ask for the jobs of each currency apart")
     if not found:
         raise ConfigError("None of the folders has a job with a price: give output folders of jobs with cost set.")
     return found
@@ -149,20 +141,28 @@ def together(found: Sequence[Charge], more: Iterable[Charge]) -> list[Charge]:
     """
     whole = list(found)
     for one in more:
-        twice = next((other for other in whole if other.job == one.job), None) if one.job is not None else None
-        if twice is not None:
-            raise ConfigError(
-                f"{twice.folder} and {one.folder} are the same job: ask sacct for times that do not overlap."
-            )
-        if whole and one.currency != whole[0].currency:
-            raise ConfigError(
-                f"The job {one.folder} is in {one.currency} and that in {whole[0].folder} in {whole[0].currency}: give "
-                "--currency and a price in it, or ask for the jobs of each currency apart."
-            )
-        whole.append(one)
+        _add(
+            whole,
+            one,
+            "ask sacct for times that do not overlap",
+            "give --currency and a price in it, or ask for the jobs of each currency apart",
+        )
     if not whole:
         raise ConfigError("sacct has no job in its files: ask it for another time with -S and -E, and for all with -a.")
     return whole
+
+
+def _add(whole: list[Charge], one: Charge, if_twice: str, if_mixed: str) -> None:
+    """Put a job to the others. Raises ConfigError, with what to do, where it is among them or in another currency."""
+    twice = next((other for other in whole if other.job == one.job), None) if one.job is not None else None
+    if twice is not None:
+        raise ConfigError(f"{twice.folder} and {one.folder} are the same job: {if_twice}.")
+    if whole and one.currency != whole[0].currency:
+        raise ConfigError(
+            f"The job in {one.folder} is in {one.currency} and that in {whole[0].folder} in {whole[0].currency}: "
+            f"{if_mixed}."
+        )
+    whole.append(one)
 
 
 def groups(found: Iterable[Charge]) -> list[Group]:

@@ -65,6 +65,7 @@ def chargeback(
     ] = None,
     card_price: Annotated[float | None, typer.Option(help="Price of a card for an hour, for --sacct.")] = None,
     currency: Annotated[str, typer.Option(help="Of --card-price.")] = "USD",
+    gres: Annotated[str, typer.Option(help="What counts as a card in --sacct, as AllocTRES has it.")] = "gres/gpu",
     skip_unpriced: Annotated[
         bool, typer.Option("--skip-unpriced", help="Leave out jobs that ran without a price.")
     ] = False,
@@ -85,6 +86,6 @@ def chargeback(
         from gaudi3_scale.cost import sacct as accounting
 
         price = accounting.checked_price(card_price)
-        jobs = bills.together(jobs, (job for path in sacct for job in accounting.read(path, price, currency)))
+        jobs = bills.together(jobs, (job for path in sacct for job in accounting.read(path, price, currency, gres)))
     found = bills.groups(jobs)
     typer.echo(bills.FORMATS[format_.value](found), nl=False)

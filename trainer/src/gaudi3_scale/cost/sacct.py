@@ -21,18 +21,22 @@ FIELDS = ("JobIDRaw", "Account", "State", "ElapsedRaw", "AllocTRES")
 COMMAND = f"sacct -P -X -o {','.join(FIELDS)}"
 #: What sacct prints instead where nothing is accounted.
 DISABLED = "Slurm accounting storage is disabled"
-#: Of AllocTRES: all cards of a name, or those of one type of it.
-_GRES = re.compile(r"gres/hpu(?::(?P<type>[^=]+))?=(?P<count>\d+)")
+GRES = "gres/gpu"
+"""What counts as a card, as the role `slurm` sets it up and as limits of teams count it."""
+#: Of AllocTRES: how many of a gres, or of one type of it.
+_TRES = re.compile(r"(?P<name>gres/[^:=]+)(?P<type>:[^=]+)?=(?P<count>\d+)")
 
 
-def read(path: Path, price: float, currency: str) -> list[Charge]:
-    """One charge for each job of a file; `price` is of a card for an hour.
+def read(path: Path, price: float, currency: str, gres: str = GRES) -> list[Charge]:
+    """One charge for each job of a file; `price` is of a card for an hour, `gres` what counts as one.
 
     A job that was requeued has a line for each time that it ran where sacct was asked with -D; they are added up. Steps
-    (12.batch) are part of their job and are skipped. Raises ConfigError for a file that is none, and for a line that
-    cannot be read.
+    (12.batch) are part of their job and are skipped. Raises ConfigError for a file that is none, for a line that
+    cannot be read, and where jobs have other things of a gres and none has a card.
     """
     found: dict[str, Charge] = {}
+    others: set[str] = set()
+    has_cards = False
     for number, row in _rows(path):
         job = row.get("JobIDRaw") or row["JobID"]
         if "." in job:
@@ -44,24 +48,28 @@ def read(path: Path, price: float, currency: str) -> list[Charge]:
                 f"Line {number} of {path} has the ElapsedRaw {row['ElapsedRaw']!r}: give what `{COMMAND}` prints, "
                 "whose ElapsedRaw are seconds."
             ) from None
-        spent = cards(row["AllocTRES"]) * hours * price
+        count = cards(row["AllocTRES"], gres)
+        has_cards = has_cards or count > 0
+        others |= {match["name"] for match in _counted(row["AllocTRES"])}
+        spent = count * hours * price
         earlier = found.get(job)
         found[job] = _charge(path, job, row, currency, spent + (earlier.spent if earlier is not None else 0.0))
+    if others and not has_cards:
+        raise ConfigError(
+            f"No job of {path} has {gres}, and some have {', '.join(sorted(others))}: name what counts as a card with "
+            "--gres."
+        )
     return list(found.values())
 
 
-def cards(tres: str) -> int:
-    """The Gaudi cards of AllocTRES: `gres/hpu=8`; where only types are counted, the sum of them."""
-    whole, typed = None, 0
-    for each in tres.split(","):
-        match = _GRES.fullmatch(each.strip())
-        if match is None:
-            continue
-        if match["type"] is None:
-            whole = int(match["count"])
-        else:
-            typed += int(match["count"])
-    return typed if whole is None else whole
+def cards(tres: str, gres: str = GRES) -> int:
+    """The cards of AllocTRES: what `gres/gpu=8` says, or where only types of it are counted the sum of them."""
+    counts = {match["name"] + (match["type"] or ""): int(match["count"]) for match in _counted(tres)}
+    return counts.get(gres, sum(count for name, count in counts.items() if name.startswith(f"{gres}:")))
+
+
+def _counted(tres: str) -> list[re.Match[str]]:
+    return [match for each in tres.split(",") if (match := _TRES.fullmatch(each.strip()))]
 
 
 def _charge(path: Path, job: str, row: dict[str, str], currency: str, spent: float) -> Charge:
