@@ -26,9 +26,12 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.status import p
 from ansible_collections.gaudi3.scale.plugins.module_utils._printable import printable
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
+from ansible_collections.gaudi3.scale.plugins.module_utils._slurm.queue import QUEUED, UNKNOWN
 
 display = Display()
 
+#: States in which there is something to wait for; a Slurm that does not answer will.
+AWAITED = ("running", QUEUED, UNKNOWN)
 #: Seconds that a node's share of a job gets to end by itself, once the job has ended on another node.
 GRACE = 30.0
 
@@ -41,9 +44,12 @@ def why_stop(job: JobAnswer, waited: float, timeout: float, ended_on: Optional[s
             f"at {ended_on} and run the task again, or stop the job with state=stopped."
         )
     if timeout and waited >= timeout:
+        is_now = "is still queued in Slurm" if job.state == QUEUED else f"still runs{progress(job)}"
+        if job.state == UNKNOWN:
+            is_now = f"has an unknown state ({printable(job.ending, 500).rstrip('.')})"
         return (
-            f"Job {job.name} still runs{progress(job)} after {timeout:.0f} seconds of waiting, and was left "
-            "running: run the task again to wait on, or raise 'timeout'."
+            f"Job {job.name} {is_now} after {timeout:.0f} seconds of waiting, and was left running: run the task again "
+            "to wait on, or raise 'timeout'."
         )
     return None
 
@@ -66,7 +72,8 @@ def problem(job: JobAnswer) -> Optional[str]:
     if state in ("finished", "spare"):
         return None
     if state == "failed":
-        reason = (status.error if status is not None else "") or f"its unit ended with {job.ending}"
+        what = f"job {job.slurm['job']} of Slurm" if job.slurm else "its unit"
+        reason = (status.error if status is not None else "") or f"{what} ended with {job.ending}"
         return (
             f"Job {name} failed on this node{progress(job)}: {reason.rstrip('.')}; the last lines of its "
             "log are in 'log'."
@@ -82,6 +89,9 @@ def problem(job: JobAnswer) -> Optional[str]:
 
 def line_of(host: str, job: JobAnswer) -> Optional[str]:
     """What is shown of a job that is waited for; None where there is nothing to show."""
+    if job.state == QUEUED:
+        reason = job.slurm.get("reason")
+        return printable(f"{host}: queued in Slurm as job {job.slurm.get('job')}{f' ({reason})' if reason else ''}")
     line = f"{host}: waits for {', '.join(job.missing)}" if job.missing else progress_line(host, job.status)
     return None if line is None else printable(line)
 
@@ -145,6 +155,8 @@ class ActionModule(ActionBase):
         fault = job_secret.given_fault(given)
         nodes = arguments.get("nodes") or []
         starts = arguments.get("state", "started") in ("started", "finished") and not self._task.check_mode
+        # A job of Slurm makes one up on its nodes.
+        starts = starts and arguments.get("launcher") != "slurm"
         if fault or not starts or not isinstance(nodes, list) or len(nodes) < 2:
             return fault or ""
         if not given:
@@ -168,7 +180,7 @@ class ActionModule(ActionBase):
         timeout, ended_on = float(arguments.get("timeout", 3600)), arguments.get("ended_on")
         begun = time.monotonic()
         shown: Optional[str] = None
-        while job.state == "running":
+        while job.state in AWAITED:
             line = line_of(host, job)
             if line is not None and line != shown:
                 display.display(line)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: gaudi_train
-short_description: Run a training job as a systemd unit on each of its nodes
+short_description: Run a training job as a systemd unit on each of its nodes, or submit it to Slurm
 version_added: 0.1.0
 author: gaudi3.scale contributors (@gaudi3)
 description:
@@ -28,6 +28,9 @@ description:
     C(NAME.HASH) beside it, where HASH begins the old specification's SHA-256, so that outputs are neither
     mixed nor lost.
   - The O(command) of a job counts as its O(config) does. The content of the script does not.
+  - With O(launcher=slurm) the task runs on one host, which has Slurm's commands and O(jobs_dir), a folder that all
+    nodes share. C(gaudi3-train slurm) of O(venv) writes the job as a batch script there, and C(sbatch) submits it. A
+    job that is queued counts as one that runs.
 options:
   name:
     description: Name of the job. Lower-case letters, digits, V(-) and V(_), at most 63.
@@ -45,6 +48,44 @@ options:
     type: str
     choices: [started, finished, ended, stopped, absent]
     default: started
+  launcher:
+    description:
+      - What carries the job. V(systemd) starts a unit, on each node by a task there. V(slurm) submits a batch script,
+        by a task on one host, as O(user).
+      - If omitted, a job is started by systemd, and stopped, removed and waited for as it was started.
+    type: str
+    choices: [systemd, slurm]
+  slurm:
+    description:
+      - With O(launcher=slurm), what Slurm is asked for. Of O(nodes) only the number counts then, as Slurm chooses them,
+        and O(rdzv_port) only if it is not the default.
+      - O(head_address), O(address), O(interface), O(cards), O(secret) and O(passports) are left alone. O(spares),
+        O(min_nodes), O(container), O(node_config), O(environment_files), O(modules), O(groups), O(start_at_boot) and
+        O(rejoin) are refused, as Slurm has no place for them.
+    type: dict
+    suboptions:
+      time:
+        description:
+          - Limit, as text in quotes, such as V("24:00:00"). The job saves before it and goes back into the queue.
+        type: raw
+        required: true
+      cpu: {description: Processors that the job has on a node., type: int, required: true}
+      gres: {description: "What Slurm calls a card, C(gpu:gaudi3) if omitted. V(none) asks for none.", type: str}
+      partition: {description: The partition. If omitted, the cluster's default., type: str}
+      account: {description: The account. If omitted, that of O(user)., type: str}
+      qos: {description: The quality of service. If omitted, the cluster's default., type: str}
+      reservation: {description: A reservation., type: str}
+      constraint: {description: Features that the nodes have., type: str}
+      exclude: {description: Nodes that the job does not get., type: str}
+      exclusive: {description: Whether the job shares its nodes with no other., type: bool}
+      memory: {description: "Memory of a node, such as V(800G).", type: str}
+      options: {description: Further options of C(sbatch)., type: list, elements: str}
+      setup: {description: Lines of the script before the job starts., type: list, elements: str}
+      requeue: {description: Whether an interrupted job goes back into the queue; it does if omitted., type: bool}
+      allow_partial_nodes:
+        description: Take numbers of cards that the vendor does not support together.
+        type: bool
+      interface: {description: "Network interface on which nodes meet. If omitted, by their names.", type: str}
   config:
     description:
       - Configuration of the trainer, as C(gaudi3-train config) prints it; what is omitted has the trainer's
@@ -307,10 +348,10 @@ attributes:
     description: Reports what would change. The user and the virtual environment need not exist yet.
     support: full
   diff_mode:
-    description: Shows the job's configuration and unit.
+    description: Shows the job's configuration and unit, or its batch script.
     support: full
   platform:
-    description: Linux with systemd.
+    description: Linux with systemd, or with Slurm's commands.
     platforms: linux
     support: full
 notes:
@@ -350,6 +391,20 @@ EXAMPLES = r"""
     command: [train.py, --steps, "2000"]
     chdir: /srv/mine
 
+- name: Submit it to Slurm
+  gaudi3.scale.gaudi_train:
+    name: demo
+    launcher: slurm
+    slurm: {time: "24:00:00", cpu: 128, partition: gaudi}
+    nodes: "{{ groups['gaudi'] }}"
+    processes_per_node: 8
+    jobs_dir: /shared/jobs
+    config:
+      model: {hidden_size: 1024, layers: 12}
+      train: {max_steps: 2000}
+  delegate_to: login-1
+  run_once: true
+
 - name: Stop it, keeping the checkpoints
   gaudi3.scale.gaudi_train:
     name: demo
@@ -371,11 +426,19 @@ job:
     name: {description: "Name of the job.", type: str, sample: demo}
     state:
       description:
-        - One of V(absent), V(stopped), V(running), V(finished), V(failed), V(interrupted) and V(spare).
+        - One of V(absent), V(stopped), V(running), V(finished), V(failed), V(interrupted) and V(spare); of a job of
+          Slurm, also V(queued), and V(unknown) where Slurm does not answer.
         - V(interrupted) left in order because it was told to, by a signal, a file or its cloud, and continues
           when it is started again. V(spare) was not needed on this node.
       type: str
       sample: finished
+    slurm:
+      description:
+        - Of a job that was submitted to Slurm, which job it is there, with its state, the reason why it waits and its
+          nodes; all but the number are empty once Slurm has forgotten it. Such a job has no RV(job.unit),
+          RV(job.active_state), RV(job.sub_state) and RV(job.result).
+      type: dict
+      sample: {job: 17, state: PENDING, reason: Resources, nodes: ""}
     unit: {description: "The systemd unit.", type: str, sample: gaudi-train-demo.service}
     directory:
       description: Folder of the job's output on the node, with its status, checkpoints and metrics.

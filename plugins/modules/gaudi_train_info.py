@@ -11,7 +11,7 @@ version_added: 0.1.0
 author: gaudi3.scale contributors (@gaudi3)
 description:
   - Returns what a node knows of its training jobs, those of M(gaudi3.scale.gaudi_train), from their units and
-    their status files.
+    their status files. Of those that were submitted to Slurm it asks Slurm.
 options:
   name:
     description: Name of the one job to look at. If omitted, all jobs with a folder or a unit on the node are
@@ -66,11 +66,19 @@ jobs:
     name: {description: "Name of the job.", type: str, sample: demo}
     state:
       description:
-        - One of V(absent), V(stopped), V(running), V(finished), V(failed), V(interrupted) and V(spare).
+        - One of V(absent), V(stopped), V(running), V(finished), V(failed), V(interrupted) and V(spare); of a job of
+          Slurm, also V(queued), and V(unknown) where Slurm does not answer.
         - V(interrupted) left in order because it was told to, by a signal, a file or its cloud, and continues
           when it is started again. V(spare) was not needed on this node.
       type: str
       sample: finished
+    slurm:
+      description:
+        - Of a job that was submitted to Slurm, which job it is there, with its state, the reason why it waits and its
+          nodes; all but the number are empty once Slurm has forgotten it. Such a job has no RV(jobs[].unit),
+          RV(jobs[].active_state), RV(jobs[].sub_state) and RV(jobs[].result).
+      type: dict
+      sample: {job: 17, state: PENDING, reason: Resources, nodes: ""}
     unit: {description: "The systemd unit.", type: str, sample: gaudi-train-demo.service}
     directory:
       description: Folder of the job's output on the node, with its status, checkpoints and metrics.
@@ -129,6 +137,8 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.files import Jo
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.missing_nodes import missing_here
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.node import PLACES, JobNode
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.rules import check
+from ansible_collections.gaudi3.scale.plugins.module_utils._slurm import queue
+from ansible_collections.gaudi3.scale.plugins.module_utils._slurm.node import SlurmNode
 
 SPEC: dict[str, dict[str, Any]] = {
     "name": {"type": "str"},
@@ -136,6 +146,14 @@ SPEC: dict[str, dict[str, Any]] = {
     "peers": {"type": "dict", "default": {}},
     **PLACES,
 }
+
+
+def _of_slurm(module: AnsibleModule, name: str) -> dict[str, Any]:
+    """A job that was submitted to Slurm."""
+    node = SlurmNode.of(module)
+    found = node.observe(name, tolerant=True)
+    log = node.log(name, module.params["lines"], queue.number_of(found.record))
+    return {**found.as_dict(node.directory(name)), "missing": [], "log": log}
 
 
 def main() -> None:
@@ -148,6 +166,9 @@ def main() -> None:
         if params["name"] is not None:
             check({"name": params["name"]})
         for name in node.names() if params["name"] is None else [params["name"]]:
+            if queue.is_of_slurm(node.control(name).record()):
+                jobs.append(_of_slurm(module, name))
+                continue
             found = node.observe(name)
             log = node.log(name, params["lines"], found.record.get("started_at"), found.run)
             meets = found.unit.up and found.status is None

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-from pathlib import Path
-
 from .machines import Machine, wait_for
-
-ROOT = Path(__file__).resolve().parents[2]
+from .modules import run_module
 
 
 def start(machine: Machine, password: str) -> None:
@@ -34,12 +28,4 @@ def start(machine: Machine, password: str) -> None:
 
 def make_database(machine: Machine, password: str, *, check: bool = False) -> bool:
     """Whether the role's module changed anything."""
-    arguments = {"password": password, "_ansible_check_mode": check}
-    path = machine.folder / "arguments.json"
-    path.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": arguments}))
-    program = "ansible_collections.gaudi3.scale.plugins.modules.gaudi_slurm_database"
-    done = machine.run(
-        sys.executable, "-m", program, str(path),
-        environment={"PYTHONPATH": os.pathsep.join([str(ROOT / "collections"), *filter(None, sys.path)])},
-    )  # fmt: skip
-    return bool(json.loads(done.stdout)["changed"])
+    return bool(run_module(machine, "gaudi_slurm_database", {"password": password}, check=check)["changed"])

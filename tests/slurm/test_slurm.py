@@ -23,6 +23,7 @@ from tests.suite.proof import Proof
 from . import accounting
 from .cluster import MODULES, PASSWORD, ROOT, SlurmCluster, unpack, write_executable
 from .machines import lacks, wait_for
+from .modules import run_module
 
 CASES = [
     "random allocations",
@@ -359,6 +360,70 @@ def test_jobs_outlive_a_restart_of_the_controller(slurm: SlurmCluster) -> None:
     slurm.wait_for_state(number, "COMPLETED")
     assert (slurm.shared / f"out-{number}").read_text().splitlines()[-1] == "0,1,2"
     held("controller restart", "a running job kept its cards and ended well, and new ones were started")
+
+
+TRAINER = f"""#!/bin/sh
+PYTHONPATH={PATHS} exec {VENV}/bin/python -m gaudi3_scale "$@"
+"""
+SLEEPS = """#!/bin/sh
+echo '#!/bin/bash
+#SBATCH --job-name=sleeps
+#SBATCH --output=%x-%j.out
+id -un; srun sleep 300'
+"""
+
+
+def launch(cluster: SlurmCluster, state: str, trainer: str = TRAINER, **options: Any) -> dict[str, Any]:
+    """gaudi_train with launcher slurm on the controller."""
+    programs = cluster.shared / options["name"] / "bin"
+    if not programs.exists():
+        programs.mkdir(parents=True)
+        write_executable(programs / "gaudi3-train", trainer)
+        write_executable(programs / "python", f'#!/bin/sh\nexec {VENV}/bin/python "$@"\n')
+    given = {
+        "state": state, "launcher": "slurm", "nodes": ["n1"], "jobs_dir": "/srv/jobs",
+        "venv": f"/srv/{options['name']}", "slurm": {"time": "30", "cpu": 1, "gres": "none"}, **options,
+    }  # fmt: skip
+    given = {name: value for name, value in given.items() if value is not None}
+    return run_module(cluster.machines["control"], "gaudi_train", given)
+
+
+def test_the_module_submits_a_job_once_and_sees_it_finished(slurm: SlurmCluster, undisturbed: dict[int, str]) -> None:
+    options = {"name": "module", "user": "root", "config": SMALL, "threads": 1, "environment": {"PYTHONPATH": PATHS}}
+    first = launch(slurm, "started", **options)
+    assert first.get("changed") is True, first
+    number = first["job"]["slurm"]["job"]
+    ended = slurm.wait_for_state(number, "COMPLETED", "FAILED", "CANCELLED")
+    output = slurm.shared / f"jobs/module/module-{number}.out"
+    assert ended["JobState"] == "COMPLETED", output.read_text()
+    again = launch(slurm, "finished", **options)
+    assert (again["changed"], again["job"]["state"], again["job"]["status"]["step"]) == (False, "finished", 40), again
+    assert again["job"]["slurm"]["job"] == number
+    assert losses(slurm.shared / "jobs/module") == undisturbed
+
+
+def test_the_module_submits_and_cancels_a_job_of_a_user(slurm: SlurmCluster) -> None:
+    options = {"name": "sleeps", "user": "user", "config": {}}
+    slurm.admin("scontrol", "update", "NodeName=n1,n2", "State=DRAIN", "Reason=a test")
+    first = launch(slurm, "started", SLEEPS, **options)
+    assert (first.get("changed"), first.get("job", {}).get("state")) == (True, "queued"), first
+    number = first["job"]["slurm"]["job"]
+    again = launch(slurm, "started", **options)
+    assert again.get("changed") is False, again
+    assert launch(slurm, "started", **options, threads=2)["msg"].startswith(
+        f"Job sleeps is already queued in Slurm, as job {number}, under another specification ("
+    )
+    control = slurm.machines["control"]
+    (seen,) = run_module(control, "gaudi_train_info", {"name": "sleeps", "jobs_dir": "/srv/jobs"})["jobs"]
+    assert (seen["state"], seen["slurm"]["state"]) == ("queued", "PENDING") and seen["slurm"]["reason"]
+    slurm.admin("scontrol", "update", "NodeName=n1,n2", "State=RESUME")
+    output = slurm.shared / f"jobs/sleeps/sleeps-{number}.out"
+    wait_for("its output", lambda: output.exists() and output.read_text() == "user\n", 240)
+    stopped = launch(slurm, "stopped", name="sleeps", launcher=None, slurm=None)
+    assert (stopped.get("changed"), stopped.get("job", {}).get("state")) == (True, "stopped"), stopped
+    assert slurm.job(number)["JobState"] == "CANCELLED"
+    asked = ["sacct", "-nPX", "-j", str(number), "--format=User,State"]
+    wait_for("the user in sacct", lambda: slurm.admin(*asked).startswith("user|CANCELLED"), 240)
 
 
 def health(slurm: SlurmCluster, node: str, more: str = "") -> tuple[str, str]:

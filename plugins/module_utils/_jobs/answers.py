@@ -18,6 +18,16 @@ from .status import Status
 
 #: A state is one word; a later version may have others than this one.
 STATE = re.compile(r"[a-z]{1,32}")
+_SLURM: dict[str, Kind] = {"job": count, "state": text, "reason": text, "nodes": text}
+
+
+def _slurm(value: object) -> Optional[dict[str, Any]]:
+    """Which job of Slurm it is; None where it is none."""
+    given = mapping(value)
+    found = {name: kind(given[name]) for name, kind in _SLURM.items() if name in given}
+    return found if found.get("job") is not None else None
+
+
 #: Fields of a job as gaudi_train_info returns it, besides its name, state and status.
 _JOB: dict[str, Kind] = {
     "unit": text,
@@ -31,6 +41,7 @@ _JOB: dict[str, Kind] = {
     "ending": text,
     "missing": texts,
     "log": texts,
+    "slurm": _slurm,
 }
 
 
@@ -45,6 +56,8 @@ class JobAnswer:
     missing: tuple[str, ...] = ()
     log: tuple[str, ...] = ()
     runs_command: bool = False
+    slurm: Mapping[str, Any] = field(default_factory=dict)
+    """``job``, ``state``, ``reason`` and ``nodes`` of a job of Slurm; empty of others."""
     values: Mapping[str, Any] = field(default_factory=dict)
     """All that was answered, in plain values that can be shown."""
 
@@ -69,6 +82,7 @@ class JobAnswer:
             missing=tuple(known.get("missing") or ()),
             log=tuple(known.get("log") or ()),
             runs_command=bool(known.get("command")),
+            slurm=known.get("slurm") or {},
             values={
                 "name": str(name),
                 "state": str(state),

@@ -5,9 +5,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Optional
+from typing import Optional, Protocol
 
-from .spec import FINISHED, RUNNING, SPARE, JobSpec
+from .spec import FINISHED, RUNNING, SPARE
+
+
+class Identity(Protocol):
+    """What makes two starts of a job the same one, whatever carries it."""
+
+    @property
+    def sha256(self) -> str:
+        """Identity of the job."""
+
+    @property
+    def config_sha256(self) -> str:
+        """Identity of the training."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +56,7 @@ def decide(
     wanted: str,
     name: str,
     found: Situation,
-    spec: Optional[JobSpec] = None,
+    spec: Optional[Identity] = None,
     purge: bool = False,
     rejoin: bool = False,
     resume_stopped: bool = True,

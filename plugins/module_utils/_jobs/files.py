@@ -28,8 +28,10 @@ RECORD = "job.json"
 SECRET = "secret"
 #: What the job's trace belongs to: the run that started it first.
 TRACE = "trace"
+#: What was given to sbatch, of a job of Slurm.
+SCRIPT = "job.sbatch"
 #: Files that a job has besides its record, each of them or not.
-PARTS = (CONFIG, ENVIRONMENT, SECRET, TRACE)
+PARTS = (CONFIG, ENVIRONMENT, SECRET, TRACE, SCRIPT)
 #: Largest file that is read: none of a job's comes near it.
 LIMIT = 1 << 20
 

@@ -46,7 +46,7 @@ class JobNode:
     """The jobs of this node, below one folder."""
 
     def __init__(self, run: Run, jobs_dir: str, unit_dir: str, systemctl: str, journalctl: str) -> None:
-        self._run = run
+        self.run = run
         self.systemctl = systemctl
         self._journalctl = journalctl
         self.jobs_dir = jobs_dir
@@ -125,7 +125,7 @@ class JobNode:
 
     def unit(self, name: str) -> UnitState:
         """What systemd says of a job's unit; no file of the job is read. JobError where it says nothing."""
-        rc, out, err = self._run(show_argv(self.systemctl, unit_name(name)))
+        rc, out, err = self.run(show_argv(self.systemctl, unit_name(name)))
         if rc != 0:
             raise JobError(f"systemctl show {unit_name(name)} failed: {printable((err or out).strip())}")
         try:
@@ -156,7 +156,7 @@ class JobNode:
             state=state,
             spec_sha256=record.get("spec_sha256"),
             config_sha256=record.get("config_sha256"),
-            has_output=_holds_something(folder),
+            has_output=holds_something(folder),
             has_setup=has_unit or control.has(CONFIG),
             stopped_on_purpose=bool(record.get("stopped_at")),
         )
@@ -189,7 +189,7 @@ class JobNode:
         argv += ["--output=cat", "--no-pager", "--quiet"]
         # What the job's processes wrote, and what systemd itself says of them.
         argv += [f"_SYSTEMD_INVOCATION_ID={run}", "+", f"INVOCATION_ID={run}", "_PID=1"] if run else []
-        rc, out, _err = self._run(argv)
+        rc, out, _err = self.run(argv)
         return [printable(line, 4096) for line in last_words(out.splitlines()[::-1], lines)] if rc == 0 else []
 
     def diff(self, name: str, texts: dict[str, str]) -> list[dict[str, str]]:
@@ -263,7 +263,7 @@ class JobNode:
         self._systemd("daemon-reload")
         if boots:
             self._systemd("enable", boot_unit_name(spec.name))
-        rc, _out, err = self._run([self.systemctl, "start", unit_name(spec.name)])
+        rc, _out, err = self.run([self.systemctl, "start", unit_name(spec.name)])
         if rc != 0:
             raise JobError(
                 f"Unit {unit_name(spec.name)} did not start: {printable(' '.join(err.split())) or 'no reason given'}",
@@ -284,7 +284,7 @@ class JobNode:
             # Also where nothing can be written.
             self._systemd("stop", unit_name(name))
         # A trainer which was asked to stop may end with an exit status that systemd takes for a failure.
-        self._run([self.systemctl, "reset-failed", unit_name(name)])
+        self.run([self.systemctl, "reset-failed", unit_name(name)])
         self.control(name).note(stopped_at=time.time())
 
     def remove(self, found: Observed, purge: bool) -> None:
@@ -294,25 +294,30 @@ class JobNode:
         """
         if found.unit.up:
             self.stop(found.name)
-        control = self.control(found.name)
-        control.remove(*PARTS)
+        self.control(found.name).remove(*PARTS)
         self._forget_boot(found.name)
         if os.path.exists(self.unit_path(found.name)):
             os.unlink(self.unit_path(found.name))
         self._systemd("daemon-reload")
-        self._run([self.systemctl, "reset-failed", unit_name(found.name)])
+        self.run([self.systemctl, "reset-failed", unit_name(found.name)])
+        self.forget(found.name, purge)
+
+    def forget(self, name: str, purge: bool) -> None:
+        """Remove a job's configuration, and with ``purge`` all it ever wrote here."""
+        control = self.control(name)
+        control.remove(*PARTS)
         if purge:
             control.purge()
-            if os.path.isdir(self.directory(found.name)):
-                shutil.rmtree(self.directory(found.name))
+            if os.path.isdir(self.directory(name)):
+                shutil.rmtree(self.directory(name))
 
     def _systemd(self, *arguments: str) -> None:
-        rc, out, err = self._run([self.systemctl, *arguments])
+        rc, out, err = self.run([self.systemctl, *arguments])
         if rc != 0:
             raise JobError("systemctl {0} failed: {1}".format(" ".join(arguments), printable((err or out).strip())))
 
 
-def _holds_something(folder: str) -> bool:
+def holds_something(folder: str) -> bool:
     """Whether a folder is there and not empty; one that cannot be looked into counts as holding something."""
     try:
         with os.scandir(folder) as entries:

@@ -54,6 +54,7 @@ _SPECIFICATION: dict[str, Kind] = {
     "container": lambda value: plain(value, 2) if isinstance(value, Mapping) else None,
 }
 _SHARE: dict[str, Kind] = {"config": _ports, "is_head": truth}
+_SLURM: dict[str, Kind] = {"job": count, "user": text}
 _FIELDS: dict[str, Kind] = {
     "schema": count,
     "spec_sha256": digest,
@@ -62,6 +63,7 @@ _FIELDS: dict[str, Kind] = {
     "stopped_at": moment,
     "specification": lambda value: _known(mapping(value), _SPECIFICATION),
     "share": lambda value: _known(mapping(value), _SHARE),
+    "slurm": lambda value: _known(mapping(value), _SLURM),
 }
 
 
@@ -69,8 +71,9 @@ def record_of(value: object, invocations: Iterable[str] = ()) -> dict[str, Any]:
     """What is known of the last start of a job; what is missing or odd is left out.
 
     ``spec_sha256`` and ``config_sha256`` (64 hexadecimal digits), ``started_at`` and ``stopped_at`` (seconds since
-    1970), ``specification`` (of its options those that others ask for), ``share`` (``config.metrics`` and ``is_head``)
-    and ``invocations``: what systemd called the job's last run, on each node that has its folder.
+    1970), ``specification`` (of its options those that others ask for), ``share`` (``config.metrics`` and ``is_head``),
+    ``slurm`` (``job``, its number there, and ``user``; only of a job that was submitted to Slurm) and ``invocations``:
+    what systemd called the job's last run, on each node that has its folder.
     """
     runs = {found for each in invocations if (found := each.strip()) and _INVOCATION.fullmatch(found)}
     return {**_known(mapping(value), _FIELDS), **({"invocations": sorted(runs)} if runs else {})}

@@ -46,7 +46,8 @@ def boot_unit_name(job: str) -> str:
     return f"gaudi-boot-{job}.service"
 
 
-def _digest(value: Any) -> str:
+def digest_of(value: Any) -> str:
+    """SHA-256 of plain data, whatever the order of its keys."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -147,14 +148,14 @@ class JobSpec:
     @property
     def sha256(self) -> str:
         """Identity of the job: same hash, same job."""
-        return _digest(self.as_dict())
+        return digest_of(self.as_dict())
 
     @property
     def config_sha256(self) -> str:
         """Identity of the training itself: checkpoints of one are of no use to another."""
         if self.command:
-            return _digest({"command": [self.script, *self.command[1:]], "chdir": self.chdir})
-        return _digest(dict(self.config))
+            return digest_of({"command": [self.script, *self.command[1:]], "chdir": self.chdir})
+        return digest_of(dict(self.config))
 
     @property
     def rdzv_id(self) -> str:

@@ -27,6 +27,7 @@ from .._jobs.node import PLACES, JobNode, check_script, check_venv, owner_of
 from .._jobs.spec import JobSpec
 from .._jobs.state import Observed
 from .._jobs.unit import boot_unit_text, unit_text
+from . import train_slurm
 
 if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
     "name": {"type": "str", "required": True},
     "state": {"type": "str", "choices": ["started", "finished", "ended", "stopped", "absent"], "default": "started"},
+    "launcher": {"type": "str", "choices": [train_slurm.SYSTEMD, train_slurm.SLURM]},
+    "slurm": {"type": "dict", "options": train_slurm.OPTIONS},
     "config": {"type": "dict"},
     "command": {"type": "list", "elements": "str"},
     "chdir": {"type": "path"},
@@ -105,7 +108,11 @@ RULES: dict[str, Any] = {
 
 def run(module: AnsibleModule) -> dict[str, Any]:
     """Bring the job to its state on this node."""
-    work = Work(module)
+    try:
+        of_slurm = train_slurm.is_asked_for(module)
+    except ValueError as error:
+        module.fail_json(msg=str(error))
+    work = train_slurm.Work(module) if of_slurm else Work(module)
     try:
         work.carry_out()
     except ValueError as error:
@@ -149,6 +156,7 @@ class Work:
             job_rules.check({"name": self.name})
         found, decision = self._look()
         if decision.action == "start":
+            train_slurm.refuse_live(self.module)
             self._check_start(decision.archive)
         with contextlib.ExitStack() as held:
             if decision.changed and not self.module.check_mode:

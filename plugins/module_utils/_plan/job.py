@@ -43,6 +43,16 @@ def contained(values: Values) -> bool:
     return bool(values("trainer_runtime") == "container")
 
 
+def on_slurm(values: Values) -> bool:
+    """Whether Slurm carries the jobs, in place of units."""
+    return bool(values("trainer_launcher") == "slurm")
+
+
+def submits(values: Values) -> str:
+    """The host that asks for the job and, under Slurm, submits it."""
+    return str((on_slurm(values) and values("trainer_slurm_host")) or values("trainer_head") or "")
+
+
 def run_of(values: Values) -> Run:
     """The tags of the run."""
     return Run.of(values("ansible_run_tags") or (), values("ansible_skip_tags") or ())
@@ -222,6 +232,8 @@ def decide(values: Values) -> Mapping[str, Any]:
         "installs": installs(values),
         "runs": runs(values),
         "asker": asker(values),
+        "on_slurm": on_slurm(values),
+        "submits": submits(values),
         "contained": inside,
         "on_cards": on_cards(values),
         "script": script(values),

@@ -9,6 +9,8 @@ from typing import Any, Optional
 
 from .._jobs import problems
 from .._printable import printable
+from .._slurm import described
+from .._slurm.queue import QUEUED, UNKNOWN
 from . import job, train
 from .given import entries, host, listed, part, truth
 from .model import Values
@@ -73,7 +75,25 @@ def refusal(values: Values) -> str:
     if unsafe:
         return str(unsafe)
     found = problems.job_problems(train.asked(values, job.run_of(values)), name, seen(values) or {})
-    return next(iter(found or lacks(values)), "")
+    return next(iter(found or lacks(values) or slurm_problems(values)), "")
+
+
+def slurm_problems(values: Values) -> list[str]:
+    """What Slurm does not carry of the job, each in one sentence."""
+    if not job.on_slurm(values):
+        return []
+    given = {name: values(f"trainer_{name}") for name in ("spares", "min_nodes", "environment_files", "start_at_boot")}
+    if job.contained(values):
+        given["container"] = values("trainer_runtime")
+    # The address at which a node serves metrics is none where Slurm chooses the nodes.
+    if job.node_config(values) != {"metrics": {"address": values("trainer_address")}}:
+        given["node_config"] = job.node_config(values)
+    names = {**{name: f"trainer_{name}" for name in given}, "container": "trainer_runtime=container"}
+    found = list(described.not_carried(given, names))
+    if not entries(values("trainer_slurm")):
+        found.append("trainer_launcher is slurm, and trainer_slurm is empty: set time and cpu in it.")
+    found.append(described.folder_problem(str(values("trainer_jobs_dir")), mounted=False, name="trainer_jobs_dir"))
+    return [sentence for sentence in found if sentence]
 
 
 def refusal_at_start(values: Values) -> str:
@@ -113,7 +133,7 @@ def _done(values: Values, answer: Mapping[str, Any]) -> bool:
     The job is finished, or was stopped by somebody who has not said that it goes on.
     """
     left = answer.get("pending", True) is not False or not isinstance(answer.get("job"), Mapping)
-    return job.runs(values) and not left and _state(answer) != "running"
+    return job.runs(values) and not left and _state(answer) not in ("running", QUEUED, UNKNOWN)
 
 
 def is_over(values: Values) -> bool:
@@ -180,6 +200,8 @@ GIVEN = {
 
 def options(values: Values) -> dict[str, Any]:
     """What the module of jobs gets about this one."""
+    if job.on_slurm(values):
+        return _slurm_options(values)
     node = seen(values) or {}
     found: dict[str, Any] = {name: values(f"trainer_{name}") for name in SAME}
     found.update({option: given for option, name in GIVEN.items() if (given := values(name))})
@@ -202,5 +224,33 @@ def options(values: Values) -> dict[str, Any]:
         "head_address": job.head_address(values),
         "is_head": values("inventory_hostname") == values("trainer_head"),
         "modules": modules(values),
+        "venv": f"{job.root(values)}/venv",
+    }
+
+
+#: Options of gaudi_train about a job of Slurm that are variables of these names behind trainer_.
+SLURM_SAME = (
+    *("nodes", "rdzv_port", "processes_per_node", "max_restarts", "user", "stop_timeout", "poll_interval", "timeout"),
+    *("jobs_dir", "purge", "resume_stopped", "slurm"),
+)
+
+
+def _slurm_options(values: Values) -> dict[str, Any]:
+    """The same for a job of Slurm, which chooses the nodes and their cards."""
+    found: dict[str, Any] = {name: values(f"trainer_{name}") for name in SLURM_SAME}
+    optional = ("chdir", "command", "threads")
+    found.update({option: given for option in optional if (given := values(f"trainer_{option}"))})
+    if not values("trainer_command"):
+        found["config"] = job.config(values)
+    if values("trainer_keep_archives") is not None:
+        found["keep_archives"] = values("trainer_keep_archives")
+    if not job.runs(values):
+        del found["slurm"]
+    return {
+        **found,
+        "launcher": "slurm",
+        "name": values("trainer_job_name"),
+        "lines": values("trainer_log_lines"),
+        "environment": job.environment(values),
         "venv": f"{job.root(values)}/venv",
     }

@@ -162,6 +162,8 @@ class Popen(subprocess.Popen):
             args = [at(each) if os.path.basename(os.fsdecode(each)).startswith(".") else each for each in args]
         if isinstance(args, (list, tuple)) and args and os.path.lexists(at(args[0])):
             args = [at(args[0]), *args[1:]]
+        if options.get("cwd"):
+            options["cwd"] = at(options["cwd"])
         super().__init__(args, *arguments, **options)
 
 

@@ -13,7 +13,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[3]
 FILES = sorted([*(ROOT / "playbooks").glob("*.yml"), *(ROOT / "roles").glob("*/tasks/*.yml")])
 #: A host of the inventory, as the keyword's value may name it: there, the inventory's ansible_become holds.
-HOSTS = {"{{ trainer_head }}"}
+HOSTS = {"{{ trainer_head }}", "{{ _trainer_here.submits }}"}
 
 
 def on_the_controller(entries: list[dict[str, Any]] | None) -> Iterator[dict[str, Any]]:

@@ -295,3 +295,27 @@ def test_the_trace_of_the_run_is_handed_to_the_job(play: Play, monkeypatch: pyte
             monkeypatch.setenv("TRACEPARENT", value)
         play.run([job("finished")], **given)
         assert play.asked[-1][1].get("trace_parent") == expected
+
+
+def of_slurm(state: str, slurm: str, reason: str = "", ending: str | None = None) -> dict[str, Any]:
+    place = {"job": 17, "state": slurm, "reason": reason, "nodes": ""}
+    return {"name": "demo", "state": state, "status": None, "ending": ending, "slurm": place, "log": ["the end"]}
+
+
+def test_a_job_of_slurm_is_waited_for_through_the_queue_and_a_controller_that_is_down(play: Play) -> None:
+    down = of_slurm("unknown", "", ending="Slurm does not answer: connect failure.")
+    states = [of_slurm("queued", "PENDING", "Resources"), down, of_slurm("running", "RUNNING"), job("finished", 20)]
+    result = play.run(states, state="ended")
+    assert play.lines[0] == "gaudi-1: queued in Slurm as job 17 (Resources)"
+    assert result["job"]["state"] == "finished" and len(play.slept) == 3
+    late = play.run([of_slurm("queued", "PENDING")], state="ended", timeout=10)
+    assert late["msg"].startswith("Job demo is still queued in Slurm after 10 seconds of waiting, and was left running")
+    late = play.run([down], state="ended", timeout=10)
+    assert late["msg"].startswith("Job demo has an unknown state (Slurm does not answer: connect failure) after 10")
+    failed = play.run([of_slurm("failed", "TIMEOUT", ending="TIMEOUT")], state="ended")
+    assert "job 17 of Slurm ended with TIMEOUT" in failed["msg"] and failed["log"] == ["the end"]
+
+
+def test_a_job_of_slurm_needs_no_secret_of_the_controllers(play: Play) -> None:
+    play.run([of_slurm("queued", "PENDING")], state="started", launcher="slurm", nodes=["a", "b"])
+    assert "secret" not in play.asked[0][1]

@@ -168,3 +168,58 @@ def test_what_nobody_gave_is_left_to_the_module() -> None:
     )
     plain = job_progress.options(values(trainer_cards=None, _trainer_node=None, trainer_command=["/srv/x"]))
     assert plain["groups"] == [] and plain.keys().isdisjoint({"cards", "interface", "config", "node_config"})
+
+
+SLURM: dict[str, Any] = {
+    "trainer_launcher": "slurm",
+    "trainer_slurm": {"time": "24:00:00", "cpu": 128},
+    "trainer_environment_files": ["/etc/gaudi3-scale/fabric.env"],
+    "trainer_address": "10.0.0.2",
+    "trainer_node_config": {"metrics": {"address": "10.0.0.2"}},
+    "trainer_jobs_dir": "/shared/jobs",
+    "trainer_config": {"train": {"max_steps": 30}},
+}
+
+
+def test_a_job_of_slurm_gets_what_slurm_carries_alone() -> None:
+    made = job_progress.options(values(**SLURM, trainer_threads=4))
+    assert made["launcher"] == "slurm" and made["slurm"] == {"time": "24:00:00", "cpu": 128}
+    assert (made["nodes"], made["venv"], made["threads"]) == (["a", "b"], "/opt/venv", 4)
+    assert made["config"] == {"device": "hpu", "train": {"max_steps": 30}}
+    assert not set(made) & {
+        "head_address",
+        "is_head",
+        "modules",
+        "groups",
+        "node_config",
+        "environment_files",
+        "spares",
+    }
+    assert "slurm" not in job_progress.options(values(**SLURM, trainer_state="stopped"))
+    assert job_progress.refusal(values(**SLURM)) == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"trainer_spares": 1}, "trainer_spares is set, and launcher slurm does not carry it: Slurm gives a job"),
+        ({"trainer_min_nodes": 1}, "trainer_min_nodes is set, and launcher slurm does not carry it"),
+        ({"trainer_start_at_boot": True}, "trainer_start_at_boot is set, and launcher slurm does not carry it"),
+        ({"trainer_environment_files": ["/etc/x"]}, "trainer_environment_files is set, and launcher slurm does not"),
+        ({"trainer_node_config": {"seed": 1}}, "trainer_node_config is set, and launcher slurm does not carry it"),
+        ({"trainer_tls": True}, "trainer_node_config is set, and launcher slurm does not carry it"),
+        ({"trainer_runtime": "container"}, "trainer_runtime=container is set, and launcher slurm does not carry it"),
+        ({"trainer_slurm": {}}, "trainer_launcher is slurm, and trainer_slurm is empty: set time and cpu in it."),
+        ({"trainer_jobs_dir": "/var/lib/gaudi3-scale/jobs"}, "trainer_jobs_dir is /var/lib/gaudi3-scale/jobs, which"),
+    ],
+)
+def test_what_slurm_does_not_carry_is_said_by_its_variable(given: dict[str, Any], said: str) -> None:
+    (found,) = job_progress.slurm_problems(values(**{**SLURM, **given}))
+    assert found.startswith(said)
+
+
+@pytest.mark.parametrize("state", ["running", "queued", "unknown"])
+def test_a_job_that_slurm_has_is_not_done(state: str) -> None:
+    answer = {"_trainer_answer": {"pending": False, "job": {"state": state}}}
+    found = job_progress.progress(values(answer))
+    assert (found["done"], found["awaits"]) == (False, True)
