@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import datetime
 import http.client
@@ -22,7 +21,7 @@ import pytest
 from ansible_collections.gaudi3.scale.plugins.module_utils._credentials import Authority, issue
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.logs import PROGRAMS
 
-from .test_node_health import imported
+from .programs import sources_of
 
 ROOT = Path(__file__).resolve().parents[3]
 UTILS = ROOT / "plugins/module_utils"
@@ -55,17 +54,7 @@ for file in files:
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_import_of_a_program_is_brought_along(program: str) -> None:
-    starts = set()
-    for node in ast.walk(ast.parse((FILES / f"{program}.py").read_text())):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("engine"):
-            base = UTILS.joinpath(*(node.module or "").split(".")[1:])
-            starts |= {base.with_suffix(".py"), *(base / f"{name.name}.py" for name in node.names)}
-    found: set[Path] = set()
-    for path in starts:
-        imported(path, found)
-    folders = {path.parent for path in found} - {UTILS}
-    needed = {str(path.relative_to(UTILS)) for path in found | {folder / "__init__.py" for folder in folders}}
-    assert list(PROGRAMS[program]) == sorted(needed)
+    assert list(PROGRAMS[program]) == sources_of(FILES / f"{program}.py")
 
 
 class Collector:
