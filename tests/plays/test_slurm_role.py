@@ -74,7 +74,7 @@ def test_a_node_without_slurm_or_munge_is_refused_before_a_change(cluster: Clust
     command(host, "slurmd", "echo slurm-wlm 22.05.8")
     command(host, "munge", "exit 1")
     refused = cluster.role("slurm")
-    assert refused.messages()[0].startswith("munge on gaudi-1 makes no credential: start munge.service with")
+    assert refused.messages()[0].startswith("There is no /etc/munge/munge.key on gaudi-1: copy that of the other hosts")
     command(host, "munge", "exit 0")
     command(host, "slurmd", "echo slurm 26.11.0")
     refused = cluster.role("slurm")

@@ -7,9 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 from .._jobs.rules import number
-from .._slurm import conf
+from .._slurm import conf, site
 from . import shipped, slurm_cluster
-from .given import entries, truth
+from .given import entries, part, truth
 from .model import Values
 
 DROP_IN = "/etc/systemd/system/slurmd.service.d/gaudi3-scale.conf"
@@ -61,10 +61,8 @@ def _problem_of_existing(values: Values) -> str:
     if refused := conf.version_refusal(str(version.get("stdout", ""))):
         return f"{name}: {refused}"
     if munge.get("rc") != 0:
-        return (
-            f"munge on {name} makes no credential: start munge.service with the cluster's /etc/munge/munge.key, owned "
-            "by munge with mode 0400, on all hosts the same."
-        )
+        has_key = part(values("_slurm_key"), "stat", "exists") is not False
+        return site.munge_problem(str(name), str(munge.get("msg", "")), has_key)
     return slurm_cluster.keys_problem(values) or slurm_cluster.clocks_problem(values)
 
 

@@ -109,13 +109,25 @@ def problem(values: Values) -> str:
         return str(refusal)
     if entries(values("slurm_packages")) and fact(values, "os_family") not in site.PACKAGES:
         return ""
-    said = entries(values("_slurm_candidate"))
-    family, daemon = fact(values, "os_family"), _daemon(values)
+    name, family = str(values("inventory_hostname")), fact(values, "os_family")
     system = f"{fact(values, 'distribution')} {fact(values, 'distribution_version')}"
-    return site.package_problem(
-        str(values("inventory_hostname")), system, family, daemon,
-        site.version_of(family, str(said.get("stdout", ""))), said.get("rc") == 0,
-    )  # fmt: skip
+    said = entries(values("_slurm_candidate"))
+    version = site.version_of(family, str(said.get("stdout", "")))
+    found = site.package_problem(name, system, family, _daemon(values), version, said.get("rc") == 0)
+    return found or _releases_problem(values)
+
+
+def _releases_problem(values: Values) -> str:
+    """Which node is ahead of the controller, as far as hosts have said it."""
+    (controller,) = group(values, CONTROLLERS)
+    hosts = list(dict.fromkeys([controller, *group(values, "gaudi")]))
+    return site.releases_problem(controller, {name: _version(values, name) for name in hosts})
+
+
+def _version(values: Values, name: str) -> str:
+    """Of Slurm's package on a host, installed or to be; empty where it is not known."""
+    family = str(part(host(values, name), "ansible_facts", "os_family") or "")
+    return site.version_of(family, str(_answer(values, name, "_slurm_candidate").get("stdout", "")))
 
 
 def _problem_of_groups(values: Values) -> str:

@@ -126,6 +126,37 @@ def keys_problem(digests: Mapping[str, str]) -> str:
     )
 
 
+def munge_problem(host: str, said: str, has_key: bool) -> str:
+    """Why munge makes no credential on this host, in one sentence; ``said`` is what came of the attempt."""
+    if "No such file or directory: b'munge'" in said:
+        return (
+            f"munge is not installed on {host}: install it (Debian: apt-get install munge) and copy "
+            "/etc/munge/munge.key of the other hosts there."
+        )
+    if not has_key:
+        return (
+            f"There is no /etc/munge/munge.key on {host}: copy that of the other hosts there, owned by munge with mode "
+            "0400, and start munge.service."
+        )
+    return (
+        f"munge on {host} makes no credential: start munge.service with the cluster's /etc/munge/munge.key, owned "
+        "by munge with mode 0400, on all hosts the same."
+    )
+
+
+def releases_problem(controller: str, versions: Mapping[str, str]) -> str:
+    """Which node has a newer release of Slurm than slurmctld, which does not serve it, in one sentence; else empty."""
+    known = {host: found for host, version in versions.items() if (found := conf.release_of(version))}
+    there = known.get(controller, "")
+    newer = [host for host, release in known.items() if there and release > there]
+    if not newer:
+        return ""
+    return (
+        f"Slurm is {there} on {controller} and {known[newer[0]]} on {', '.join(newer)}, and slurmctld serves no slurmd "
+        f"of a newer release: bring {controller} to {known[newer[0]]} first."
+    )
+
+
 def munge_key(given: str, made: str) -> str:
     """The text of munge.key: what is given, or else what follows from the secret; Refusal for a short one."""
     if given and len(given.encode()) < SHORTEST_KEY:

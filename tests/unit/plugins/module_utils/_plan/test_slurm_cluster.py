@@ -109,6 +109,15 @@ def test_what_cannot_work_is_refused_in_one_sentence(changed: dict[str, Any], pr
     assert slurm.problem(values(**changed)).startswith(problem)
 
 
+def test_a_node_that_would_be_ahead_of_the_controller_stops_all() -> None:
+    found = values()
+    for host, version in (("head", "22.05.8-4"), ("gaudi-2", "23.11.4-1")):
+        found("hostvars")[host]["_slurm_candidate"] = {"rc": 0, "stdout": POLICY.format(version)}
+    assert slurm.problem(found).startswith(
+        "Slurm is 22.05 on head and 23.11 on gaudi-2, and slurmctld serves no slurmd"
+    )
+
+
 def test_hosts_of_a_slurm_that_is_there_have_one_key_and_one_time() -> None:
     there = {
         "slurm_existing": True,

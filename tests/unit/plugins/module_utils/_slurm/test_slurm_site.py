@@ -115,3 +115,24 @@ def test_the_database_is_for_slurmdbd_of_this_host_alone() -> None:
     assert "innodb_buffer_pool_size=4096M\n" in site.database_settings(1_000_000)
     assert "bind-address=127.0.0.1\n" in site.database_settings(0)
     assert "TO 'slurm'@'localhost';" in site.statements("correct-horse")
+
+
+def test_why_munge_makes_no_credential() -> None:
+    missing = "[Errno 2] No such file or directory: b'munge'"
+    assert site.munge_problem("a", missing, has_key=False).startswith("munge is not installed on a: install it")
+    assert site.munge_problem("a", "", has_key=False) == (
+        "There is no /etc/munge/munge.key on a: copy that of the other hosts there, owned by munge with mode 0400, and "
+        "start munge.service."
+    )
+    assert site.munge_problem("a", "", has_key=True).startswith("munge on a makes no credential: start munge.service")
+
+
+def test_a_node_that_is_ahead_of_the_controller_is_named() -> None:
+    versions = {"head": "22.05.8-4", "a": "23.11.4-1", "b": "22.05.8-4", "c": ""}
+    assert site.releases_problem("head", versions) == (
+        "Slurm is 22.05 on head and 23.11 on a, and slurmctld serves no slurmd of a newer release: bring head to 23.11 "
+        "first."
+    )
+    assert site.releases_problem("head", {**versions, "a": "22.05.8-4"}) == ""
+    assert site.releases_problem("head", {**versions, "head": "24.05.0"}) == "", "older nodes are served"
+    assert site.releases_problem("head", {**versions, "head": ""}) == ""
