@@ -155,16 +155,16 @@ class SlurmNode:
                 "cancel it with scancel, or choose another name."
             )
         number = queue.number_of(record)
-        return None if number is None else self._ended(number, name, owner)
+        return None if number is None else self._ended(number, name)
 
-    def _ended(self, number: int, name: str, user: str) -> Optional[SlurmJob]:
+    def _ended(self, number: int, name: str) -> Optional[SlurmJob]:
         """A job that runs no more: as Slurm remembers it for some minutes, else as the accounting has it."""
         rc, out, _err = self._run(queue.shown_argv(self.command("scontrol"), number), None)
         found = queue.shown_job(out, number, name) if rc == 0 else None
         sacct = self._find("sacct")
         if found is not None or sacct is None:
             return found
-        rc, out, _err = self._run(queue.kept_argv(sacct, number, user), None)
+        rc, out, _err = self._run(queue.kept_argv(sacct, number), None)
         return queue.kept_job(out, number, name) if rc == 0 else None
 
     def text(self, spec: SlurmSpec) -> str:

@@ -80,7 +80,7 @@ def shown_argv(scontrol: str, number: int) -> list[str]:
 
 
 def shown_job(said: str, number: int, name: str) -> Optional[SlurmJob]:
-    """The job in the answer to ``shown_argv``; None for another one, as numbers begin anew with a new cluster."""
+    """The job in the answer to ``shown_argv``; None for another one, as a new cluster counts from 1 again."""
     found = dict(re.findall(r"(?:^|\s)(JobId|JobName|JobState|Reason|NodeList|ExitCode)=(\S*)", said))
     if found.get("JobId") != str(number) or found.get("JobName") != name:
         return None
@@ -96,10 +96,13 @@ def shown_job(said: str, number: int, name: str) -> Optional[SlurmJob]:
     )
 
 
-def kept_argv(sacct: str, number: int, user: str) -> list[str]:
-    """The command that asks the accounting for a job which Slurm itself remembers no more."""
+def kept_argv(sacct: str, number: int) -> list[str]:
+    """The command that asks the accounting for a job which Slurm itself remembers no more.
+
+    Not by its user: slurmdbd 22.05.8 calls a job root's whose end it heard of before its start, until it hears of that.
+    """
     columns = "JobIDRaw,JobName,State,ExitCode,NodeList"
-    return [sacct, "-nPX", f"--jobs={number}", f"--user={user}", f"--format={columns}"]
+    return [sacct, "-nPX", "--allusers", f"--jobs={number}", f"--format={columns}"]
 
 
 def kept_job(said: str, number: int, name: str) -> Optional[SlurmJob]:

@@ -31,6 +31,7 @@ def test_a_job_that_ended_is_read_of_scontrol_and_of_sacct() -> None:
     said = "16|demo|COMPLETED|0:0|n1\n17|demo|CANCELLED by 2000|0:15|None assigned\nodd\n"
     kept = queue.kept_job(said, 17, "demo")
     assert kept is not None and (kept.state, kept.exit_status, kept.live) == ("CANCELLED", 0, False)
+    assert "--user" not in " ".join(queue.kept_argv("sacct", 17)), "which may still be called root"
     assert queue.kept_job(said, 18, "demo") is None and queue.kept_job(said, 16, "other") is None
 
 
