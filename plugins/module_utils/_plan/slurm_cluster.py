@@ -11,7 +11,7 @@ from .._host.address import cluster_address, single_ip
 from .._jobs.rules import number
 from .._refusal import Refusal
 from .._slurm import conf, site
-from .given import entries, fact, group, host, part, truth
+from .given import entries, fact, group, host, listed, part, truth
 from .model import Values
 
 CONFIGURATION = "/etc/slurm"
@@ -70,6 +70,7 @@ def cluster(values: Values) -> conf.Cluster:
         partition=str(values("slurm_partition")),
         constrains=truth(values, "slurm_constrain_devices"),
         accounting=truth(values, "slurm_accounting"),
+        enforce=[str(each) for each in listed(values("slurm_enforce"))],
         settings={str(name): str(value) for name, value in entries(values("slurm_settings")).items()},
     )
 

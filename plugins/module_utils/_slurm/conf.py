@@ -23,6 +23,8 @@ READ_AGAIN = "gaudi-read-again.conf"
 FOLDER = "/usr/local/lib/gaudi-slurm"
 #: Seconds for each program that Slurm calls; slurmd kills a health check after 60 (seen with 22.05.8).
 LIMITS = {"prolog": 45, "task-prolog": 20, "epilog": 45, "health": 55}
+#: Words of AccountingStorageEnforce.
+ENFORCED = ("associations", "limits", "nojobs", "nosteps", "qos", "safe", "wckeys")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 #: Releases of Slurm: 22.05 was run, the others are known from their documents.
 RUN, READ = ("22.05",), ("23.11", "24.05", "24.11", "25.05", "25.11", "26.05")
@@ -63,6 +65,8 @@ class Cluster:
     """Whether cgroups keep jobs off other jobs' cards; without, Slurm only tells a job which are its own."""
     accounting: bool = False
     """Whether slurmdbd on the controller keeps what jobs used."""
+    enforce: Sequence[str] = ()
+    """What slurmctld keeps jobs to, of ``ENFORCED``."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """More lines of slurm.conf, by name."""
 
@@ -132,12 +136,20 @@ def _plugins(cluster: Cluster) -> list[str]:
         f"ProctrackType=proctrack/{'cgroup' if cluster.constrains else 'linuxproc'}",
         f"TaskPlugin={'task/cgroup,task/affinity' if cluster.constrains else 'task/affinity'}",
     ]
+    unknown = [each for each in cluster.enforce if each not in ENFORCED]
+    if unknown:
+        raise Refusal(f"slurm_enforce has {unknown[0]!r}: give some of {', '.join(ENFORCED)}.")
+    if cluster.enforce and not cluster.accounting:
+        raise Refusal(
+            "slurm_enforce is set and slurm_accounting is false: without slurmdbd there are no limits to keep."
+        )
     if cluster.accounting:
         lines += [
             "AccountingStorageType=accounting_storage/slurmdbd",
             f"AccountingStorageHost={cluster.controller_address}",
             f"AccountingStorageTRES=gres/{GRES}",
             "JobAcctGatherType=jobacct_gather/linux",
+            *([f"AccountingStorageEnforce={','.join(cluster.enforce)}"] if cluster.enforce else []),
         ]
     return lines
 

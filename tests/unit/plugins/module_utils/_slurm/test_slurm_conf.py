@@ -130,3 +130,18 @@ def test_lines_of_the_site_are_added_or_refused(settings: dict[str, str], refuse
             conf.cluster_files(cluster, NODES)
     else:
         assert "SlurmdTimeout=30\n" in conf.cluster_files(cluster, NODES)["slurm.conf"]
+
+
+def test_limits_are_kept_to_where_that_is_asked_for() -> None:
+    asked = dataclasses.replace(CLUSTER, accounting=True, enforce=("associations", "limits", "qos"))
+    lines = conf.cluster_files(asked, NODES)["slurm.conf"].splitlines()
+    assert "AccountingStorageEnforce=associations,limits,qos" in lines
+    plain = conf.cluster_files(dataclasses.replace(CLUSTER, accounting=True), NODES)["slurm.conf"]
+    assert "Enforce" not in plain
+    with pytest.raises(Refusal, match="slurm_enforce is set and slurm_accounting is false"):
+        conf.cluster_files(dataclasses.replace(asked, accounting=False), NODES)
+    with pytest.raises(Refusal, match="slurm_enforce has 'limit': give some of associations, limits"):
+        conf.cluster_files(dataclasses.replace(asked, enforce=("limit",)), NODES)
+    twice = dataclasses.replace(asked, settings={"AccountingStorageEnforce": "limits"})
+    with pytest.raises(Refusal, match="slurm_settings has AccountingStorageEnforce, which the role writes itself"):
+        conf.cluster_files(twice, NODES)
