@@ -39,14 +39,20 @@ requirements:
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Optional
 
 from ansible import context
+from ansible.errors import AnsibleError
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.callback import CallbackBase
+from ansible.template import Templar
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._audit import chain, entries
 from ansible_collections.gaudi3.scale.plugins.module_utils._printable import printable
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.results import name_of, part
+
+#: Variables that say whether a task becomes somebody, and whom.
+_VARIABLES = ("ansible_become", "ansible_become_user", "ansible_sudo_user")
 
 
 class CallbackModule(CallbackBase):
@@ -130,10 +136,24 @@ class CallbackModule(CallbackBase):
         job = _job(fields, answer)
         if job:
             what["job"] = job
-        become = str(fields.get("become_user") or "root") if fields.get("become") else None
+        become = self._become(fields, task, host)
         for found in entries.results(answer, ended):
             self._changes += 1
             self._try({"what": what, **found}, become)
+
+    def _become(self, fields: Mapping[str, Any], task: Any, host: Any) -> Optional[str]:
+        """Whom a task became on its host; variables beat keywords and options."""
+        try:
+            manager = self._play.get_variable_manager()
+            found = manager.get_vars(play=self._play, host=host, task=task, include_hostvars=False)
+            given = {name: found[name] for name in _VARIABLES if name in found}
+            values = Templar(loader=None, variables=found).template(given) if given else {}
+        except AnsibleError as error:
+            return f"unknown ({printable(error, 200)})"
+        if not boolean(values.get("ansible_become", fields.get("become") or False), strict=False):
+            return None
+        user = values.get("ansible_sudo_user") or values.get("ansible_become_user") or fields.get("become_user")
+        return printable(user or "root")
 
     def _try(self, entry: Mapping[str, Any], become: Any = None) -> None:
         try:

@@ -105,3 +105,20 @@ def test_a_run_whose_record_cannot_be_written_does_not_begin(tmp_path: Path) -> 
     done, _found = play(tmp_path)
     assert done.returncode == 1 and not (tmp_path / "one").exists()
     assert "Nothing was done: the audit record" in " ".join((done.stdout + done.stderr).split())
+
+
+def test_whom_a_task_became_by_a_variable_is_seen(tmp_path: Path) -> None:
+    """A stand-in for sudo runs the command; the variable is of one host, and beats the keyword."""
+    (tmp_path / "bin").mkdir()
+    sudo = tmp_path / "bin/sudo"
+    sudo.write_text('#!/bin/sh\nwhile [ "$1" != /bin/sh ]; do shift; done\nexec "$@"\n')
+    sudo.chmod(0o755)
+    for name, user in (("one", "{{ whom }}"), ("two", "")):
+        (tmp_path / "host_vars").mkdir(exist_ok=True)
+        variables = {"ansible_become": "yes", "ansible_become_user": user, "whom": "root"} if user else {}
+        (tmp_path / "host_vars" / f"{name}.json").write_text(json.dumps(variables))
+    _done, found = play(tmp_path, PATH=f"{tmp_path}/bin:{os.environ['PATH']}")
+    became = {(each["what"]["host"], each["who"].get("become_user")) for each in found if "host" in each["what"]}
+    assert became == {("one", "root"), ("two", None)}
+    _done, found = play(tmp_path, "-e", "ansible_become=false", "-b")
+    assert {each["who"].get("become_user") for each in found[-3:]} == {None}
