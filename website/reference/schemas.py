@@ -71,6 +71,14 @@ def cost_inputs() -> dict[str, Any]:
 
 
 @cache
+def teams() -> dict[str, Any]:
+    """Of the file of `gaudi3-deploy teams`."""
+    from gaudi3_deploy.collection._teams.schema import schema
+
+    return schema()
+
+
+@cache
 def variables_file() -> dict[str, Any]:
     """Of variables: files in group_vars and host_vars, and those for -e @FILE, such as a job of gaudi3-deploy run."""
     from gaudi3_scale.config.json_schema import DRAFT
@@ -183,6 +191,7 @@ def every() -> dict[str, dict[str, Any]]:
         "variables": variables_file(),
         "inventory": inventory(),
         "cost-inputs": cost_inputs(),
+        "teams": teams(),
     }
 
 

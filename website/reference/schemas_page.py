@@ -13,6 +13,7 @@ FOR = {
     "variables": "files in `group_vars/` and `host_vars/`, files for `-e @FILE`, jobs of `gaudi3-deploy run`",
     "inventory": "an inventory in YAML, such as `hosts.yml`; it needs `variables.schema.json` beside it",
     "cost-inputs": "the inputs of `gaudi3-train cost`",
+    "teams": "the teams of `gaudi3-deploy teams`",
 }
 
 
@@ -22,7 +23,7 @@ def page() -> str:
     return document(
         f"# {TITLE}",
         "With a JSON schema, an editor completes the keys of a file, shows what each means, and marks a misspelt key "
-        "or a wrong type while you type. This page is for whoever writes inventories, jobs or cost inputs. The "
+        "or a wrong type while you type. This page is for whoever writes inventories, jobs, cost inputs or teams. The "
         "schemas are made from what reads these files.",
         table(("schema", "for"), rows),
         "## In VS Code",

@@ -13,11 +13,11 @@ from .._printable import printable
 from .._refusal import Refusal
 
 #: No '-' in it: the team of a job is what stands before the first '-' of the job's name.
-_TEAM = re.compile(r"[a-z][a-z0-9]{0,29}")
-_USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
-_NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+TEAM = re.compile(r"[a-z][a-z0-9]{0,29}")
+USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
+NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 #: Names that mean another account, or everybody, to one of those who read them.
-_TAKEN = ("all", "default", "normal", "root")
+TAKEN = ("all", "default", "normal", "root")
 #: As large as a number may be in 32 bits, where Slurm has its last values for "none" and "not set".
 MOST = 2**32 - 3
 
@@ -63,10 +63,10 @@ def teams(given: Any) -> tuple[TeamEntry, ...]:
 
 
 def _team(name: Any, value: Any) -> TeamEntry:
-    if not isinstance(name, str) or not _TEAM.fullmatch(name) or name in _TAKEN:
+    if not isinstance(name, str) or not TEAM.fullmatch(name) or name in TAKEN:
         raise Refusal(
             f"Team {_said(name)} is not a name of a team: take 1 to 30 lower-case letters and digits, a letter first, "
-            f"and none of {', '.join(_TAKEN)}"
+            f"and none of {', '.join(TAKEN)}"
         )
     where = f"Team {name}"
     entry = _mapping(value, where, _TEAM_KEYS)
@@ -74,7 +74,7 @@ def _team(name: Any, value: Any) -> TeamEntry:
     if not isinstance(users, list) or not users:
         raise Refusal(f"{where} has no users: give users as a list of names of Unix users")
     for user in users:
-        if not isinstance(user, str) or not _USER.fullmatch(user) or user == "root":
+        if not isinstance(user, str) or not USER.fullmatch(user) or user == "root":
             raise Refusal(
                 f"{where} has the user {_said(user)}: take 1 to 32 lower-case letters, digits, '-' and '_', a letter "
                 "or '_' first, and not root"
@@ -82,7 +82,7 @@ def _team(name: Any, value: Any) -> TeamEntry:
     _once(((user, name) for user in users), "User", "name each user once")
     quota = _mapping(entry.get("quota", {}), f"The quota of team {name}", _QUOTA_KEYS)
     namespace = entry.get("namespace", name)
-    if not isinstance(namespace, str) or not _NAMESPACE.fullmatch(namespace):
+    if not isinstance(namespace, str) or not NAMESPACE.fullmatch(namespace):
         raise Refusal(
             f"{where} has the namespace {_said(namespace)}: take lower-case letters, digits and '-', 63 at most"
         )
