@@ -103,9 +103,18 @@ def change(
         commands += _level(entry, {each.name: each for each in found}.get(PREFIX + entry.name), gres)
         commands += _account(entry, here, cluster)
     extra = list(_extra(wanted, here, found, cluster))
+    lines = tuple(_partition(entry) for entry in wanted if entry.nodes)
     if remove:
-        return Change((*commands, *(command for command, _note in extra)), ())
-    return Change(tuple(commands), tuple(note for _command, note in extra))
+        return Change((*commands, *(command for command, _note in extra)), lines)
+    return Change(tuple(commands), (*(note for _command, note in extra), *lines))
+
+
+def _partition(entry: TeamEntry) -> str:
+    """What keeps a team to its nodes, which is no matter of sacctmgr."""
+    return (
+        f"Team {entry.name} has nodes, which are a line of slurm.conf: PartitionName={entry.name} "
+        f"Nodes={','.join(entry.nodes)} AllowAccounts={entry.name}"
+    )
 
 
 def _level(entry: TeamEntry, found: Optional[Level], gres: str) -> Iterator[tuple[str, ...]]:

@@ -16,12 +16,14 @@ from .._refusal import Refusal
 TEAM = re.compile(r"[a-z][a-z0-9]{0,29}")
 USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+#: A host as it calls itself. In capitals, sudo would take it for an alias.
+NODE = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?")
 #: Names that mean another account, or everybody, to one of those who read them.
 TAKEN = ("all", "default", "normal", "root")
 #: As large as a number may be in 32 bits, where Slurm has its last values for "none" and "not set".
 MOST = 2**32 - 3
 
-_TEAM_KEYS = ("users", "quota", "priority", "namespace")
+_TEAM_KEYS = ("users", "quota", "priority", "namespace", "nodes")
 _QUOTA_KEYS = ("cards", "jobs", "card_hours")
 
 
@@ -44,6 +46,8 @@ class TeamEntry(NamedTuple):
     quota: Quota
     priority: int
     namespace: str
+    nodes: tuple[str, ...] = ()
+    """Where its jobs are; empty for all nodes."""
 
 
 def teams(given: Any) -> tuple[TeamEntry, ...]:
@@ -86,6 +90,15 @@ def _team(name: Any, value: Any) -> TeamEntry:
         raise Refusal(
             f"{where} has the namespace {_said(namespace)}: take lower-case letters, digits and '-', 63 at most"
         )
+    nodes = entry.get("nodes", [])
+    if not isinstance(nodes, list) or ("nodes" in entry and not nodes):
+        raise Refusal(f"{where} has the nodes {_said(nodes)}: give names of hosts as a list, or leave it out for all")
+    for node in nodes:
+        if not isinstance(node, str) or not NODE.fullmatch(node):
+            raise Refusal(
+                f"{where} has the node {_said(node)}: take lower-case letters, digits, '-' and '.', 63 at most"
+            )
+    _once(((node, name) for node in nodes), "Node", "name each node once")
     limits = {key: _number(quota[key], f"{where} has the quota {key}") for key in quota if quota[key] is not None}
     if limits.get("card_hours", 0) > MOST // 60:
         raise Refusal(
@@ -97,6 +110,7 @@ def _team(name: Any, value: Any) -> TeamEntry:
         Quota(limits.get("cards"), limits.get("jobs"), limits.get("card_hours")),
         _number(entry.get("priority", 0), f"{where} has the priority"),
         namespace,
+        tuple(nodes),
     )
 
 

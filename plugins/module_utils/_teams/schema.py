@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .declared import MOST, NAMESPACE, TAKEN, TEAM, USER
+from .declared import MOST, NAMESPACE, NODE, TAKEN, TEAM, USER
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -58,6 +58,13 @@ def _team() -> dict[str, Any]:
                 "minimum": 0,
                 "maximum": MOST,
                 "default": 0,
+            },
+            "nodes": {
+                "description": "hosts with the team's jobs, as they call themselves; all if it is left out",
+                "type": "array",
+                "minItems": 1,
+                "uniqueItems": True,
+                "items": {"type": "string", "pattern": f"^{NODE.pattern}$"},
             },
             "namespace": {
                 "description": "in Kubernetes; the team's name if it is left out",

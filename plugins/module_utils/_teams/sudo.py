@@ -61,13 +61,14 @@ def drop_in(
         if not jobs:
             unit = rf"gaudi-train-{entry.name}-{_REST}\.service$"
             change, show = [f"{systemctl} ^(start|stop) {unit}"], [f"{systemctl} ^--no-pager status {unit}"]
+        hosts = ", ".join(entry.nodes) or "ALL"
         tag = "" if password else "NOPASSWD: "
         lines += [
             "",
             f"User_Alias {alias} = {', '.join(entry.users)}",
             f"Cmnd_Alias {alias}_CHANGE = {', '.join(change)}",
             f"Cmnd_Alias {alias}_SHOW = {', '.join(show)}",
-            f"{alias} ALL = (root) {tag}{alias}_CHANGE",
-            f"{alias} ALL = (root) NOEXEC: {tag}{alias}_SHOW",
+            f"{alias} {hosts} = (root) {tag}{alias}_CHANGE",
+            f"{alias} {hosts} = (root) NOEXEC: {tag}{alias}_SHOW",
         ]
     return "\n".join(lines) + "\n"

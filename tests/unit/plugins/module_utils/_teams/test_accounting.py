@@ -50,6 +50,18 @@ def test_nothing_where_all_is_right() -> None:
     assert _change([VISION], NOTHING + ACCOUNTS, QOS) == Change((), ())
 
 
+def test_nodes_are_a_line_of_slurm_conf() -> None:
+    there = VISION._replace(nodes=("gaudi-1", "gaudi-2"))
+    for remove in (False, True):
+        assert _change([there], NOTHING + ACCOUNTS, QOS, remove=remove) == Change(
+            (),
+            (
+                "Team vision has nodes, which are a line of slurm.conf: PartitionName=vision Nodes=gaudi-1,gaudi-2 "
+                "AllowAccounts=vision",
+            ),
+        )
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

@@ -31,7 +31,7 @@ def _one(**team: Any) -> Any:
         ({"teams": []}, "The file has no teams: give teams: {NAME: {users: [...]}}."),
         ({"teams": {"vision": {}}}, "Team vision has no users: give users as a list of names of Unix users."),
         (_one(qouta={}), "Team vision has the unknown key 'qouta': did you mean quota?"),
-        (_one(x=1), "Team vision has the unknown key 'x': give users, quota, priority, namespace alone."),
+        (_one(x=1), "Team vision has the unknown key 'x': give users, quota, priority, namespace, nodes alone."),
         (_one(quota={"card": 8}), "The quota of team vision has the unknown key 'card': did you mean cards?"),
         (
             _one(quota={"cards": -1}),
@@ -43,6 +43,12 @@ def _one(**team: Any) -> Any:
             "Team vision has the quota card_hours 71582789: take 71582788 at most, ",
         ),
         (_one(priority="high"), "Team vision has the priority 'high': give a whole number from 0 to 4294967293, "),
+        (_one(nodes=[]), "Team vision has the nodes []: give names of hosts as a list, or leave it out for all."),
+        (
+            _one(nodes=["ALL"]),
+            "Team vision has the node 'ALL': take lower-case letters, digits, '-' and '.', 63 at most.",
+        ),
+        (_one(nodes=["a", "a"]), "Node a is twice in team vision: name each node once."),
         (_one(namespace="a/b"), "Team vision has the namespace 'a/b': take lower-case letters, digits and '-', 63 "),
         (_one(users=["anna", "anna"]), "User anna is twice in team vision: name each user once."),
         (

@@ -36,6 +36,13 @@ def test_a_team_has_the_units_of_its_jobs() -> None:
     assert "\nGAUDI_VISION ALL = (root) NOEXEC: GAUDI_VISION_SHOW\n" in text
 
 
+def test_a_team_with_nodes_has_rights_there_alone() -> None:
+    text = drop_in((TEAMS[0]._replace(nodes=("gaudi-1", "gaudi-2")), TEAMS[1]))
+    assert "\nGAUDI_VISION gaudi-1, gaudi-2 = (root) GAUDI_VISION_CHANGE\n" in text
+    assert "\nGAUDI_VISION gaudi-1, gaudi-2 = (root) NOEXEC: GAUDI_VISION_SHOW\n" in text
+    assert "\nGAUDI_SPEECH ALL = (root) GAUDI_SPEECH_CHANGE\n" in text
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
