@@ -12,15 +12,27 @@ version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)
 description:
-  - Copies a set that C(gaudi3-train prepare) made from a folder of the node, such as a mount, to a local one. Every
-    file is compared with the SHA-256 of the set's index on the way, and the set has its name only when it is whole.
+  - Copies a set that C(gaudi3-train prepare) made from a folder of the node, such as a mount, or from an object store
+    to a local folder. Every file is compared with the SHA-256 of the set's index on the way, and the set has its name
+    only when it is whole.
   - A copy that was cut is resumed. Two that ask for a set at once copy it once, and the second one waits.
   - A later run compares sizes and times of change, and reads no file where they are as they were.
 options:
   source:
-    description: Folder of the set, with its C(index.json). Its last part is the set's name in O(path).
+    description:
+      - Folder of the set, with its C(index.json). Its last part is the set's name in O(path).
+      - With O(remote), bucket and folder there, such as V(corpora/prepared/755fdfaaf01f).
     type: path
     required: true
+  remote:
+    description:
+      - Object store of the set, as rclone names its options. C(type) is required, as V(s3) is one. rclone must be
+        installed, and reads nothing else, no configuration of its own either.
+    type: dict
+  remote_secrets:
+    description: Options of O(remote) that are secrets. rclone has them in its environment alone.
+    type: dict
+    default: {}
   path:
     description: Local folder of the sets; it is made where missing.
     type: path
@@ -30,18 +42,49 @@ options:
       - Bytes that all sets in O(path) may take; V(0) is no limit. Sets that this module copied and nothing uses go for
         the new one, least recently asked for first.
       - A set is in use while a process has a file of it in its memory, as the trainer has, or holds a shared lock
-        (C(flock -s)) on C(.NAME.lock) in O(path).
+        (C(flock -s)) on C(.NAME.lock) in O(path), and while one of its O(users) is recorded.
     type: int
     default: 0
+  keep:
+    description: Names of further sets that do not go for this one.
+    type: list
+    elements: str
+    default: []
+  users:
+    description:
+      - Who uses the set from now on, be it running or waiting to run. A name is a systemd unit of the node, as
+        V(gaudi-train-demo.service), or one of your own.
+      - It is recorded until O(state=unused). The unit of a job of M(gaudi3.scale.gaudi_train) with its C(datasets)
+        takes its own record back when it ends. After a boot a unit counts only if it runs or the boot starts it.
+    type: list
+    elements: str
+    default: []
+  lock_timeout:
+    description:
+      - Seconds to wait while another copies into O(path) or removes from it. After that the module fails, and names
+        the process.
+    type: int
+    default: 3600
   verify:
     description: Read every file of the set that is there, and copy those again whose SHA-256 differs.
     type: bool
     default: false
   state:
-    description: V(absent) removes the set, if this module copied it and nothing uses it. The source stays.
+    description:
+      - V(absent) removes the set, if this module copied it and nothing uses it. The source stays.
+      - V(used) records O(users) of a set that is there, and V(unused) takes their records back. Of O(source) only
+        the last part counts then.
     type: str
-    choices: [present, absent]
+    choices: [present, absent, used, unused]
     default: present
+  rclone_executable:
+    description: The program of rclone.
+    type: path
+    default: rclone
+  systemctl_executable:
+    description: The program that asks systemd.
+    type: path
+    default: systemctl
   proc_root:
     description: Where the kernel's files of processes are.
     type: path
@@ -58,6 +101,7 @@ attributes:
     platforms: linux
     support: full
 notes:
+  - Units of systemd are asked for by C(systemctl), and only after a boot.
   - The index has no digests of the tokenizer's files; these are compared by name and size.
 """
 
@@ -67,6 +111,22 @@ EXAMPLES = r"""
     source: /mnt/prepared/755fdfaaf01f
     path: /data
     budget_bytes: 2000000000000
+
+- name: Bring the data from an object store
+  gaudi3.scale.gaudi_dataset:
+    source: corpora/prepared/755fdfaaf01f
+    path: /data
+    remote: {type: s3, provider: Ceph, endpoint: "https://objects.example.com"}
+    remote_secrets:
+      access_key_id: "{{ vault_corpora_key }}"
+      secret_access_key: "{{ vault_corpora_secret }}"
+
+- name: Keep it for a job that waits in a queue
+  gaudi3.scale.gaudi_dataset:
+    source: 755fdfaaf01f
+    path: /data
+    users: [nightly-42]
+    state: used
 """
 
 RETURN = r"""

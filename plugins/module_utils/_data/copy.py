@@ -14,12 +14,13 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from .._files import make_folder, sync_folder, write_file
 from .._refusal import Refusal
 from .index import CHECKED, INDEX, TOKENIZER, File
 from .judge import BLOCK, Judged, Stamps, compare_files
+from .source import Source
 
 DRAFT = ".part"
 
@@ -29,7 +30,7 @@ def draft_of(path: str, key: str) -> str:
     return os.path.join(path, f".{key}{DRAFT}")
 
 
-def copy(source: str, path: str, key: str, text: bytes, files: dict[str, File], judged: Judged) -> int:
+def copy(source: Source, path: str, key: str, text: bytes, files: dict[str, File], judged: Judged) -> int:
     """Bring a set, or those of its files that are missing or wrong, and return the bytes that were copied.
 
     `judged` is the set that is there, or its draft; `text` the index, as it was read. OSError where a file cannot be
@@ -48,7 +49,7 @@ def copy(source: str, path: str, key: str, text: bytes, files: dict[str, File], 
     good: Stamps = dict(judged.good)
     copied = 0
     for name in [each for each in files if each in judged.bad]:
-        copied += copy_file(os.path.join(source, name), os.path.join(draft, name), files[name])
+        copied += copy_file(source, name, os.path.join(draft, name), files[name])
         good[name] = [files[name].size, os.stat(os.path.join(draft, name)).st_mtime_ns, files[name].sha256]
         write_file(os.path.join(draft, CHECKED), json.dumps(good))
     copied += _copy_tokenizer(source, draft)
@@ -61,7 +62,7 @@ def copy(source: str, path: str, key: str, text: bytes, files: dict[str, File], 
     return copied
 
 
-def copy_file(source: str, target: str, file: File) -> int:
+def copy_file(source: Source, name: str, target: str, file: File) -> int:
     """Copy a file of known size and digest, or resume an earlier copy that was cut; returns the bytes copied."""
     part = target + DRAFT
     _remove(target)
@@ -69,23 +70,24 @@ def copy_file(source: str, target: str, file: File) -> int:
     if begun > file.size:
         begun = 0
     for start in (begun, 0) if begun else (0,):
-        if _fill(source, part, start, file):
+        if _fill(source, name, part, start, file):
             os.rename(part, target)
             sync_folder(os.path.dirname(target))
             return file.size - start
         _remove(part)
-    raise Refusal(f"{source} is not as its index says: its SHA-256 differs; prepare the data again or mend the source")
+    raise Refusal(
+        f"{source.name_of(name)} is not as its index says: its SHA-256 differs; prepare the data again or mend the "
+        "source"
+    )
 
 
-def _fill(source: str, part: str, start: int, file: File) -> bool:
+def _fill(source: Source, name: str, part: str, start: int, file: File) -> bool:
     """Write the rest of a file behind its first bytes, and say whether the whole has its digest."""
-    found = hashlib.sha256()
+    found, size = hashlib.sha256(), source.size(name)
+    if size != file.size:
+        raise Refusal(f"{source.name_of(name)} has {size} bytes, and its index says {file.size}: mend the source")
     begin = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open_plain(source) as reader, os.fdopen(os.open(part, begin, 0o600), "r+b") as writer:
-        if os.fstat(reader).st_size != file.size:
-            raise Refusal(
-                f"{source} has {os.fstat(reader).st_size} bytes, and its index says {file.size}: mend the source"
-            )
+    with os.fdopen(os.open(part, begin, 0o600), "r+b") as writer:
         os.fchmod(writer.fileno(), 0o644)
         writer.truncate(start)
         left = start
@@ -95,54 +97,30 @@ def _fill(source: str, part: str, start: int, file: File) -> bool:
                 return False
             found.update(block)
             left -= len(block)
-        os.lseek(reader, start, os.SEEK_SET)
         writer.seek(start)
-        for block in iter(lambda: os.read(reader, BLOCK), b""):
+        left = file.size - start
+        for block in source.blocks(name, start) if left else ():
+            left -= len(block)
+            if left < 0:
+                return False
             found.update(block)
-            writer.write(block)
+            # As cp does: blocks of zeros take no room.
+            writer.seek(len(block), os.SEEK_CUR) if block == bytes(len(block)) else writer.write(block)
+        writer.truncate()
         writer.flush()
         os.fsync(writer.fileno())
     return found.hexdigest() == file.sha256
 
 
-@contextlib.contextmanager
-def open_plain(path: str) -> Iterator[int]:
-    """Open a file to read, if it is one: no link, no device. The number of the open file; Refusal if it is none."""
-    if not stat.S_ISREG(os.lstat(path).st_mode):
-        raise Refusal(f"{path} is a link or no file, and a set has files alone: mend the source")
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
-
-
-def tokenizer_files(folder: str) -> dict[str, int]:
-    """Bytes of the files of a set's tokenizer by their names; it is one folder of files, without digests."""
-    try:
-        names = sorted(os.listdir(os.path.join(folder, TOKENIZER)))
-    except FileNotFoundError:
-        return {}
-    found = {}
-    for name in names:
-        path = os.path.join(folder, TOKENIZER, name)
-        about = os.lstat(path)
-        if not stat.S_ISREG(about.st_mode):
-            raise Refusal(f"{path} is a link or no file, and a tokenizer has files alone: mend the source")
-        found[name] = about.st_size
-    return found
-
-
-def _copy_tokenizer(source: str, draft: str) -> int:
-    names = tokenizer_files(source)
+def _copy_tokenizer(source: Source, draft: str) -> int:
+    names = source.tokenizer_files()
     folder = os.path.join(draft, TOKENIZER)
     if os.path.isdir(folder):
         shutil.rmtree(folder)
     if names:
         make_folder(folder)
     for name in names:
-        with open_plain(os.path.join(source, TOKENIZER, name)) as reader, os.fdopen(os.dup(reader), "rb") as file:
-            write_file(os.path.join(folder, name), file.read())
+        write_file(os.path.join(folder, name), b"".join(source.blocks(f"{TOKENIZER}/{name}", 0)))
     return sum(names.values())
 
 

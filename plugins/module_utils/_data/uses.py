@@ -8,13 +8,18 @@ import contextlib
 import fcntl
 import os
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 
+from .._printable import few
 from .._refusal import Refusal
+from . import holders, records
 from .copy import draft_of
 from .index import INDEX
 from .room import Held
 
+#: Seconds between two looks at a lock that another process holds.
+WAIT = 0.2
 _LOCK = re.compile(r"\.([A-Za-z0-9][A-Za-z0-9_-]{0,100})\.lock\Z")
 
 
@@ -29,18 +34,28 @@ def is_ours(path: str, key: str) -> bool:
 
 
 @contextlib.contextmanager
-def alone(path: str) -> Iterator[None]:
-    """Be the only one who copies into or removes from a folder; whoever comes second waits."""
-    handle = os.open(os.path.join(path, ".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+def alone(path: str, timeout: float, proc: str) -> Iterator[None]:
+    """Be the only one who copies into or removes from a folder. Whoever comes second waits, and says after `timeout`
+    seconds who holds it.
+    """
+    lock = os.path.join(path, ".lock")
+    handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        until = time.monotonic() + timeout
+        while not _lock(handle):
+            if time.monotonic() >= until:
+                raise Refusal(
+                    f"{lock} is held by {holders.holder_of(handle, proc)} for more than {timeout:g} seconds: wait for "
+                    "it to end, stop it, or raise lock_timeout"
+                )
+            time.sleep(WAIT)
         yield
     finally:
         os.close(handle)
 
 
 @contextlib.contextmanager
-def unused(path: str, key: str, proc: str) -> Iterator[None]:
+def unused(path: str, key: str, proc: str, running: records.Running) -> Iterator[None]:
     """Hold a set that nothing uses, so that nobody begins to by the lock; Refusal where something does."""
     try:
         handle = os.open(lock_of(path, key), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -49,10 +64,32 @@ def unused(path: str, key: str, proc: str) -> Iterator[None]:
     try:
         if not (handle < 0 or _lock(handle)) or mapped(os.path.join(path, key), proc):
             raise Refusal(f"{os.path.join(path, key)} is in use: stop the job that reads it first")
+        if recorded := records.users(path, key, running):
+            raise Refusal(
+                f"{os.path.join(path, key)} is in use by {few(recorded)}: stop it, or say with state=unused that it "
+                "needs the set no longer"
+            )
         yield
     finally:
         if handle >= 0:
             os.close(handle)
+
+
+@contextlib.contextmanager
+def shared(path: str, key: str) -> Iterator[None]:
+    """Keep a set from being replaced or removed for a moment; Refusal where it is being so now."""
+    try:
+        handle = os.open(lock_of(path, key), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        # Prepared there by somebody else: never removed.
+        yield
+        return
+    try:
+        if not _lock(handle, fcntl.LOCK_SH):
+            raise Refusal(f"{os.path.join(path, key)} is being copied or removed now: run this again after it")
+        yield
+    finally:
+        os.close(handle)
 
 
 def asked(path: str, key: str) -> None:
@@ -65,8 +102,10 @@ def asked(path: str, key: str) -> None:
         os.close(handle)
 
 
-def held(path: str, proc: str, but: str) -> list[Held]:
-    """The sets of a folder except for one, prepared there by others or copied."""
+def held(path: str, proc: str, running: records.Running, but: Sequence[str]) -> list[Held]:
+    """The sets of a folder except for one, prepared there by others or copied. `but` begins with that one, and the
+    others in it stay.
+    """
     try:
         names = os.listdir(path)
     except FileNotFoundError:
@@ -74,9 +113,9 @@ def held(path: str, proc: str, but: str) -> list[Held]:
     ours = {found.group(1) for found in map(_LOCK.match, names) if found}
     others = {name for name in names if os.path.isfile(os.path.join(path, name, INDEX))}
     found = []
-    for key in sorted((ours | others) - {but}):
+    for key in sorted((ours | others) - {but[0]}):
         folder, draft = os.path.join(path, key), draft_of(path, key)
-        removable = key in ours and not _in_use(path, key, proc)
+        removable = key in ours and key not in but and not _in_use(path, key, proc, running)
         used = os.stat(lock_of(path, key)).st_mtime if key in ours else 0.0
         found.append(Held(key, size_of(folder) + size_of(draft), used, removable))
     return found
@@ -116,17 +155,17 @@ def size_of(folder: str) -> int:
     return found
 
 
-def _in_use(path: str, key: str, proc: str) -> bool:
+def _in_use(path: str, key: str, proc: str, running: records.Running) -> bool:
     try:
-        with unused(path, key, proc):
+        with unused(path, key, proc, running):
             return False
     except Refusal:
         return True
 
 
-def _lock(handle: int) -> bool:
+def _lock(handle: int, how: int = fcntl.LOCK_EX) -> bool:
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, how | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

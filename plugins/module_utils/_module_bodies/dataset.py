@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._data import copy, index, judge, room, uses
+from .._data import copy, index, judge, records, remote, room, source, uses
 from .._files import make_folder
 from .._refusal import Refusal
 
@@ -19,7 +22,14 @@ ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
     "path": {"type": "path", "required": True},
     "budget_bytes": {"type": "int", "default": 0},
     "verify": {"type": "bool", "default": False},
-    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "keep": {"type": "list", "elements": "str", "default": []},
+    "lock_timeout": {"type": "int", "default": 3600},
+    "remote": {"type": "dict"},
+    "remote_secrets": {"type": "dict", "default": {}, "no_log": True},
+    "users": {"type": "list", "elements": "str", "default": []},
+    "state": {"type": "str", "choices": ["present", "absent", "used", "unused"], "default": "present"},
+    "rclone_executable": {"type": "path", "default": "rclone"},
+    "systemctl_executable": {"type": "path", "default": "systemctl"},
     "proc_root": {"type": "path", "default": "/proc"},
 }
 
@@ -41,15 +51,11 @@ class _Plan(NamedTuple):
 
 
 def run(module: AnsibleModule) -> dict[str, Any]:
-    """Copy or remove the set."""
+    """Copy or remove the set, or record who uses it."""
     try:
-        key = index.check_key(os.path.basename(module.params["source"].rstrip("/")))
-        for option in ("source", "path"):
-            if not os.path.isabs(module.params[option]):
-                raise Refusal(f"{option} is {module.params[option]!r}, and an absolute path is allowed")
-        if module.params["budget_bytes"] < 0:
-            raise Refusal(f"budget_bytes is {module.params['budget_bytes']}, and bytes from 0 (no budget) are allowed")
-        return _absent(module, key) if module.params["state"] == "absent" else _present(module, key)
+        key = _checked(module)
+        act = {"present": _present, "absent": _absent, "used": _used, "unused": _unused}[module.params["state"]]
+        return act(module, key)
     except Refusal as refusal:
         return dict(module.fail_json(msg=str(refusal)))
     except OSError as error:
@@ -58,66 +64,143 @@ def run(module: AnsibleModule) -> dict[str, Any]:
         return dict(module.fail_json(msg=said))
 
 
+def _checked(module: AnsibleModule) -> str:
+    """The name of the set; Refusal for options that cannot be meant."""
+    options = module.params
+    key = index.check_key(os.path.basename(options["source"].rstrip("/")))
+    for option in ("path",) if options["remote"] else ("source", "path"):
+        if not os.path.isabs(options[option]):
+            raise Refusal(f"{option} is {options[option]!r}, and an absolute path is allowed")
+    for option, least in (("budget_bytes", "bytes from 0 (no budget)"), ("lock_timeout", "seconds from 0")):
+        if options[option] < 0:
+            raise Refusal(f"{option} is {options[option]}, and {least} are allowed")
+    for user in options["users"]:
+        records.check(user)
+    if options["state"] in ("used", "unused") and not options["users"]:
+        raise Refusal(f"state is {options['state']}, and users is empty: name who uses the set")
+    return key
+
+
+def _source(module: AnsibleModule) -> source.Source:
+    options = module.params
+    if not options["remote"]:
+        return source.Folder(options["source"])
+    variables = remote.environment(options["remote"], options["remote_secrets"], os.environ)
+    return remote.Rclone(options["source"], variables, options["rclone_executable"])
+
+
+def _runs(module: AnsibleModule, unit: str) -> bool:
+    """Whether a unit runs, or a boot starts it; the unit of a training job has another one for that."""
+    units = [unit, unit.replace("gaudi-train-", "gaudi-boot-", 1)] if unit.startswith("gaudi-train-") else [unit]
+    argv = [module.params["systemctl_executable"], "show", "--property=ActiveState,UnitFileState", "--", *units]
+    code, output, errors = module.run_command(argv)
+    if code:
+        raise Refusal(f"systemd does not say whether {unit} runs ({errors.strip()}): mend it, or give state=unused")
+    values = [line.partition("=")[::2] for line in output.splitlines()]
+    return any(
+        value in ("active", "activating", "deactivating", "reloading") or (name, value) == ("UnitFileState", "enabled")
+        for name, value in values
+    )
+
+
+def _free(module: AnsibleModule, key: str) -> contextlib.AbstractContextManager[None]:
+    """Hold a set that nothing uses; Refusal where something does."""
+    return uses.unused(module.params["path"], key, module.params["proc_root"], partial(_runs, module))
+
+
+def _alone(module: AnsibleModule) -> contextlib.AbstractContextManager[None]:
+    return uses.alone(module.params["path"], module.params["lock_timeout"], module.params["proc_root"])
+
+
 def _present(module: AnsibleModule, key: str) -> dict[str, Any]:
-    path = module.params["path"]
-    plan = _look(module, key)
+    path, origin = module.params["path"], _source(module)
+    plan = _look(module, key, origin)
     if plan.reasons and module.check_mode:
-        with uses.unused(path, key, module.params["proc_root"]):
+        with _free(module, key):
             pass
     elif plan.reasons:
         make_folder(path)
-        with uses.alone(path):
+        with _alone(module):
             # Somebody else may have copied it while this run waited.
-            plan = _look(module, key)
+            plan = _look(module, key, origin)
             uses.asked(path, key)
             if plan.reasons:
-                with uses.unused(path, key, module.params["proc_root"]):
+                with _free(module, key):
                     _evict(module, plan.evict)
-                    copy.copy(module.params["source"], path, key, plan.text, plan.files, plan.judged)
+                    copy.copy(origin, path, key, plan.text, plan.files, plan.judged)
+            recorded = _record(module, key)
     elif not module.check_mode and uses.is_ours(path, key):
         uses.asked(path, key)
+    if module.check_mode or not plan.reasons:
+        recorded = _record(module, key)
     result = {
-        "changed": bool(plan.reasons),
+        "changed": bool(plan.reasons or recorded),
         "folder": os.path.join(path, key),
         "copied": plan.to_copy,
         "copied_files": plan.reasons,
         "evicted": plan.evict,
     }
-    return {**result, **_diff(module, plan.reasons, plan.evict)}
+    return {**result, **_diff(module, plan.reasons, plan.evict, recorded)}
 
 
-def _look(module: AnsibleModule, key: str) -> _Plan:
+def _used(module: AnsibleModule, key: str) -> dict[str, Any]:
+    """Record users of a set that is there."""
+    target = os.path.join(module.params["path"], key)
+    with uses.shared(module.params["path"], key):
+        if not os.path.isfile(os.path.join(target, index.INDEX)) or os.path.islink(target):
+            raise Refusal(f"{target} is not there, or not whole: bring the set first, as the playbook data does")
+        recorded = _record(module, key)
+    result = {"changed": bool(recorded), "folder": target, "copied": 0, "copied_files": {}, "evicted": []}
+    return {**result, **_diff(module, {}, [], recorded)}
+
+
+def _unused(module: AnsibleModule, key: str) -> dict[str, Any]:
+    """Take the records of users back."""
+    path = module.params["path"]
+    gone = [user for user in module.params["users"] if user in records.written(path, key)]
+    if not module.check_mode:
+        for user in gone:
+            records.take_back(path, key, user)
+    target = os.path.join(path, key)
+    result = {"changed": bool(gone), "folder": target, "copied": 0, "copied_files": {}, "evicted": []}
+    return {**result, **_diff(module, {}, [], [], gone)}
+
+
+def _record(module: AnsibleModule, key: str) -> list[str]:
+    """Record the users that are not recorded yet, and return them."""
+    path = module.params["path"]
+    known = records.users(path, key, partial(_runs, module)) if module.params["users"] else []
+    new = [user for user in module.params["users"] if user not in known]
+    if not module.check_mode:
+        for user in new:
+            records.add(path, key, user, records.this_boot())
+    return new
+
+
+def _look(module: AnsibleModule, key: str, origin: source.Source) -> _Plan:
     """What is to be done; Refusal where it cannot be."""
-    source, path = module.params["source"], module.params["path"]
-    where = os.path.join(source, index.INDEX)
-    try:
-        with copy.open_plain(where) as handle, os.fdopen(os.dup(handle), "rb") as file:
-            text = file.read(index.LARGEST_INDEX + 1)
-    except (FileNotFoundError, NotADirectoryError):
-        raise Refusal(f"{where} is not there: is {source} mounted, and has gaudi3-train prepare ended there?") from None
-    if len(text) > index.LARGEST_INDEX:
-        raise Refusal(
-            f"{where} is larger than {index.LARGEST_INDEX} bytes: prepare the data with a larger shard_tokens"
-        )
+    path, where = module.params["path"], origin.name_of(index.INDEX)
+    text = origin.index()
     files = index.read(text, where)
     target = os.path.join(path, key)
-    if os.path.islink(target) or os.path.realpath(source) == os.path.realpath(target):
+    given = module.params["source"]
+    if os.path.islink(target) or (not module.params["remote"] and os.path.realpath(given) == os.path.realpath(target)):
         raise Refusal(f"{target} is a link or the source itself: give another path")
-    wanted = copy.tokenizer_files(source)
+    wanted = origin.tokenizer_files()
     whole = os.path.isdir(target)
     judged = judge.compare_files(target, files, module.params["verify"]) if whole else copy.begun(path, key, files)
     if not whole or _text(os.path.join(target, index.INDEX)) != text:
         judged.bad.setdefault(index.INDEX, "changed" if whole else "missing")
-    tokenizer = whole and copy.tokenizer_files(target) == wanted
+    tokenizer = whole and source.tokenizer_files(target) == wanted
     to_copy = sum(files[name].size for name in judged.bad if name in files)
     to_copy += 0 if tokenizer else sum(wanted.values())
     evict: list[str] = []
     if judged.bad or not tokenizer:
         if whole and not uses.is_ours(path, key):
             raise Refusal(
-                f"{target} was not copied by this module and differs from {source}: remove it or mend it yourself"
+                f"{target} was not copied by this module and differs from {given}: remove it or mend it yourself"
             )
-        held = uses.held(path, module.params["proc_root"], key)
+        held = uses.held(path, module.params["proc_root"], partial(_runs, module), [key, *module.params["keep"]])
         size = index.total(files) + sum(wanted.values())
         free = room.free(path) + (0 if whole else copy.half(path, key, judged.bad))
         evict = room.make(held, size, to_copy, free, module.params["budget_bytes"], path)
@@ -127,8 +210,9 @@ def _look(module: AnsibleModule, key: str) -> _Plan:
 def _evict(module: AnsibleModule, keys: list[str]) -> None:
     path = module.params["path"]
     for key in keys:
-        with uses.unused(path, key, module.params["proc_root"]):
+        with _free(module, key):
             copy.remove(path, key)
+            records.remove_all(path, key)
             os.unlink(uses.lock_of(path, key))
 
 
@@ -138,10 +222,10 @@ def _absent(module: AnsibleModule, key: str) -> dict[str, Any]:
     if there and not uses.is_ours(path, key):
         raise Refusal(f"{there[0]} was not copied by this module, which removes what it copied: remove it yourself")
     if there:
-        with uses.unused(path, key, module.params["proc_root"]):
+        with _free(module, key):
             pass
         if not module.check_mode:
-            with uses.alone(path):
+            with _alone(module):
                 _evict(module, [key])
     result = {"changed": bool(there), "folder": os.path.join(path, key), "copied": 0, "copied_files": {}, "evicted": []}
     return {**result, **_diff(module, {}, [key] if there else [])}
@@ -155,10 +239,17 @@ def _text(path: str) -> bytes:
         return b""
 
 
-def _diff(module: AnsibleModule, reasons: dict[str, str], gone: list[str]) -> dict[str, Any]:
-    """What `--diff` shows: sets that go, files that come with the reason."""
+def _diff(
+    module: AnsibleModule,
+    reasons: dict[str, str],
+    gone: list[str],
+    users: Sequence[str] = (),
+    ended: Sequence[str] = (),
+) -> dict[str, Any]:
+    """What `--diff` shows: sets and users that go, files that come with the reason, users that come."""
     if not module._diff:
         return {}
-    before = "".join(f"set {key}\n" for key in gone)
+    before = "".join(f"set {key}\n" for key in gone) + "".join(f"used by {user}\n" for user in ended)
     after = "".join(f"copy {name} ({why})\n" for name, why in sorted(reasons.items()))
+    after += "".join(f"used by {user}\n" for user in users)
     return {"diff": {"before": before, "after": after}}

@@ -14,7 +14,10 @@ OURS = {"ansible_collections", "gaudi3_doctor", "gaudi3_scale", "gaudi3_simulato
 #: Folders whose files are imported by their bare names.
 HELPERS = ("tests/unit/plugins", "simulator/tests/node")
 #: What needs more than the light environment, and why.
-MORE = {"test_spot_price.py": {"boto3", "botocore"}}  # whose stand-in for AWS checks what is asked
+MORE = {
+    "test_gaudi_dataset_store.py": {"boto3", "moto"},  # which plays S3
+    "test_spot_price.py": {"boto3", "botocore"},  # whose stand-in for AWS checks what is asked
+}
 
 
 def name_of(distribution: str) -> str:

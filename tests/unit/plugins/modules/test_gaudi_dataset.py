@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import random
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._data import copy, index, judge
+from ansible_collections.gaudi3.scale.plugins.module_utils._data import copy, index, judge, uses
+from ansible_collections.gaudi3.scale.plugins.module_utils._data.source import Folder
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_dataset
 
 KEY = "755fdfaaf01f"
@@ -109,7 +111,9 @@ def test_a_copy_killed_at_any_instant_goes_on(
             left = chance.randrange(1, 40)
             for module, name in ((os, "read"), (os, "rename"), (os, "replace"), (os, "fsync"), (os, "unlink")):
                 _dies(module, name, left)
-            copy.copy(str(source), str(local.parent), KEY, text, files, copy.begun(str(local.parent), KEY, files))
+            copy.copy(
+                Folder(str(source)), str(local.parent), KEY, text, files, copy.begun(str(local.parent), KEY, files)
+            )
             os._exit(0)
         os.waitpid(child, 0)
         chance.random()
@@ -135,7 +139,7 @@ def test_a_repair_that_is_killed_believes_no_changed_file(bring: Any, source: Pa
         found = judge.compare_files(str(local), files, verify=True)
         for name in ("rename", "replace", "fsync", "unlink"):
             _dies(os, name, left)
-        copy.copy(str(source), str(local.parent), KEY, text, files, found)
+        copy.copy(Folder(str(source)), str(local.parent), KEY, text, files, found)
         os._exit(0)
     os.waitpid(child, 0)
     # Until the first change of the disk the set is as it was, and only reading it tells.
@@ -169,7 +173,7 @@ def test_a_half_file_is_gone_on_with_and_a_wrong_half_begun_again(source: Path, 
     file = index.File(3000, sha(whole))
     for begun, copied in ((whole[:1000], 2000), (b"\0" * 1000, 3000), (whole + b"x", 3000), (b"", 3000)):
         (tmp_path / "f.part").write_bytes(begun)
-        assert copy.copy_file(str(source / "shard-00000.bin"), str(tmp_path / "f"), file) == copied
+        assert copy.copy_file(Folder(str(source)), "shard-00000.bin", str(tmp_path / "f"), file) == copied
         assert (tmp_path / "f").read_bytes() == whole
 
 
@@ -188,12 +192,22 @@ def test_two_at_once_copy_once(source: Path, tmp_path: Path, bring: Any, monkeyp
     fcntl.flock(handle, fcntl.LOCK_EX)
     text = (source / "index.json").read_bytes()
     files = index.read(text, "index.json")
-    real = fcntl.flock
+    real, waited = fcntl.flock, list[int]()
+    monkeypatch.setattr(uses, "WAIT", 0)
 
     def first_ends(number: int, how: int) -> None:
-        if how == fcntl.LOCK_EX:
+        if not waited:
+            waited.append(number)
+            raise BlockingIOError
+        if len(waited) == 1:
+            waited.append(number)
             copy.copy(
-                str(source), str(tmp_path / "local"), KEY, text, files, judge.Judged({}, dict.fromkeys(files, ""))
+                Folder(str(source)),
+                str(tmp_path / "local"),
+                KEY,
+                text,
+                files,
+                judge.Judged({}, dict.fromkeys(files, "")),
             )
             real(handle, fcntl.LOCK_UN)
         real(number, how)
@@ -300,3 +314,102 @@ def test_a_link_and_a_wrong_file_in_the_source_are_refused(bring: Any, source: P
 def test_a_source_that_is_not_mounted_is_refused(bring: Any, tmp_path: Path) -> None:
     said = f"{tmp_path}/mnt/{KEY}/index.json is not there: is {tmp_path}/mnt/{KEY} mounted, and has "
     assert bring()["msg"] == said + "gaudi3-train prepare ended there?"
+
+
+def test_a_lock_that_stays_is_told_with_its_holder(bring: Any, source: Path, tmp_path: Path) -> None:
+    (tmp_path / "local").mkdir()
+    holder = subprocess.Popen(["flock", str(tmp_path / "local/.lock"), "sh", "-c", "echo held; exec sleep 600"],
+        stdout=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
+        refused = bring(lock_timeout=0)["msg"]
+    finally:
+        subprocess.run(["pkill", "-P", str(holder.pid)], check=False)
+        holder.wait()
+    assert refused == (
+        f"{tmp_path}/local/.lock is held by process {holder.pid} (flock {tmp_path}/local/.lock sh -c echo held; exec "
+        "sleep 600) for more than 0 seconds: wait for it to end, stop it, or raise lock_timeout."
+    )
+    assert not (tmp_path / "local" / KEY).exists()
+    assert bring(lock_timeout=0)["changed"] is True
+
+
+def systemd(tmp_path: Path, says: str) -> dict[str, str]:
+    """A systemctl that says the same of each unit, and writes down what it was asked."""
+    place = tmp_path / "systemctl"
+    place.write_text(f"#!/bin/sh\necho \"$*\" >> {tmp_path}/asked\nprintf '{says}'\n")
+    place.chmod(0o755)
+    return {"systemctl_executable": str(place)}
+
+
+def test_a_set_that_a_job_waits_for_stays(bring: Any, source: Path, tmp_path: Path) -> None:
+    job, local = "gaudi-train-demo.service", tmp_path / "local"
+    asks = systemd(tmp_path, "ActiveState=inactive\\nUnitFileState=static\\n\\nActiveState=inactive\\n")
+    refused = bring(state="used", users=[job], **asks)["msg"]
+    assert refused == f"{local}/{KEY} is not there, or not whole: bring the set first, as the playbook data does."
+    bring(**asks)
+    predicted = bring(state="used", users=[job], check=True, diff=True, **asks)
+    done = bring(state="used", users=[job], diff=True, **asks)
+    assert predicted == done
+    assert (done["changed"], done["diff"]) == (True, {"before": "", "after": f"used by {job}\n"})
+    assert bring(state="used", users=[job], **asks)["changed"] is False
+    make(tmp_path / "mnt/other")
+    refused = bring("other", budget_bytes=7000, **asks)["msg"]
+    assert refused.startswith("The set has 6034 bytes, and the budget of 7000 bytes")
+    assert f"beside {KEY}, in use or not copied by this module" in refused
+    assert bring(state="absent", **asks)["msg"] == (
+        f"{local}/{KEY} is in use by {job}: stop it, or say with state=unused that it needs the set no longer."
+    )
+    assert not (tmp_path / "asked").exists(), "within one boot the record alone counts"
+    assert bring(state="unused", users=[job], **asks)["changed"] is True
+    assert bring(state="unused", users=[job], **asks)["changed"] is False
+    assert bring("other", budget_bytes=7000, **asks)["evicted"] == [KEY]
+    assert sorted(each.name for each in local.iterdir()) == [".lock", ".other.lock", "other"]
+
+
+@pytest.mark.parametrize(
+    ("says", "kept"),
+    [
+        ("ActiveState=active\\nUnitFileState=static\\n\\nActiveState=inactive\\nUnitFileState=\\n", True),
+        ("ActiveState=inactive\\nUnitFileState=static\\n\\nActiveState=inactive\\nUnitFileState=enabled\\n", True),
+        ("ActiveState=failed\\nUnitFileState=static\\n\\nActiveState=inactive\\nUnitFileState=\\n", False),
+    ],
+)
+def test_after_a_boot_a_job_counts_that_runs_or_will(
+    bring: Any, source: Path, tmp_path: Path, says: str, kept: bool
+) -> None:
+    asks = systemd(tmp_path, says)
+    bring(users=["gaudi-train-demo.service"], **asks)
+    (record,) = (tmp_path / f"local/.{KEY}.users").iterdir()
+    record.write_text('{"boot": "an earlier one"}')
+    assert ("msg" in bring(state="absent", **asks)) is kept
+    units = "gaudi-train-demo.service gaudi-boot-demo.service"
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked[0] == f"show --property=ActiveState,UnitFileState -- {units}"
+
+
+def test_sets_of_the_same_list_stay(bring: Any, source: Path, tmp_path: Path) -> None:
+    make(tmp_path / "mnt/other")
+    bring()
+    assert bring("other", budget_bytes=7000, keep=[KEY])["msg"].startswith("The set has 6034 bytes")
+    assert bring("other", budget_bytes=7000)["evicted"] == [KEY]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"users": ["../x"]}, "users has '../x', and letters, digits and _.@:- are allowed: "),
+        ({"state": "used"}, "state is used, and users is empty: name who uses the set."),
+        ({"lock_timeout": -1}, "lock_timeout is -1, and seconds from 0 are allowed."),
+        ({"remote": {"region": "x"}}, "remote has no type: give the kind of store, such as s3 "),
+        ({"remote": {"type": "s3", "a b": 1}}, "remote has the option a b, and small letters, digits and _ are "),
+        ({"remote": {"type": "s3"}, "source": "a:b/key"}, "source is 'a:b/key', and BUCKET/FOLDER/NAME of the remote "),
+        ({"remote": {"type": "s3"}, "rclone_executable": "/no"}, "/no is not installed here: install rclone, which "),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused(
+    bring: Any, source: Path, tmp_path: Path, options: dict[str, Any], said: str
+) -> None:
+    assert bring(**options)["msg"].startswith(said)
+    assert not (tmp_path / "local").exists()
