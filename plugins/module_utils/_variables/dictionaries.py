@@ -77,6 +77,8 @@ _FIELDS: dict[str, Field] = {
             **_keys("target_matchers source_matchers equal", _LIST),
         },
     ),
+    **_section("data_remotes", {"*": _MAPPING}),
+    **_section("data_remote_secrets", {"*": _MAPPING}),
     **_section("fabric_environment", _ENVIRONMENT),
     **_section("fabric_ofi_wrapper_sha256", {"*": {"type": "str", "pattern": "^[0-9a-fA-F]{64}$"}}),
     **_section("grafana_settings", {"*": _MAPPING}),

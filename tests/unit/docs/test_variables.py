@@ -36,9 +36,13 @@ def tags(value: Any) -> Iterator[str]:
 
 
 SPECIFIED = {name: option for role in ROLES for name, option in specification(role).items()}
-#: Other names that begin as a role's variables do: tags, modules, roles, groups, files of secrets, a package.
+#: Other names that begin as a role's variables do: tags, modules, roles, groups, files of secrets, packages, a phase of a
+#: step and an option of other people's.
 OTHERS = {
     "alertmanager_password",
+    "data_collector_gaudi",
+    "data_parallel_size",
+    "data_wait",
     "grafana_password",
     "prometheus_password",
     "pytorch_lightning",

@@ -1,0 +1,166 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""What role data brings to a node: sets of training data, their mounts, and files of the controller."""
+
+from __future__ import annotations
+
+import base64
+import os.path
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .._data.index import check_key
+from .._refusal import Refusal
+from .given import entries, listed
+from .model import Values
+
+OPTIONS = "ro,nosuid,nodev,noexec"
+_UNITS = {"M": 1024**2, "G": 1024**3, "T": 1024**4}
+_SIZE = re.compile(r"([0-9]{1,9})([MGT])")
+_PATH = re.compile(r"(/[A-Za-z0-9_][A-Za-z0-9._-]*)+")
+_SHARE = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][A-Za-z0-9._-]*):/[^\s%\\\"']*")
+_WORDS = re.compile(r"[A-Za-z0-9._=,:/-]+")
+_HEADER = "# Written by the role gaudi3.scale.data; its next run overwrites what is changed here.\n"
+
+
+def unit_of(path: str) -> str:
+    r"""The mount unit of a path, as systemd names it: ``/mnt/a-b`` is ``mnt-a\x2db.mount`` (systemd.unit(5))."""
+    return path.strip("/").replace("-", r"\x2d").replace("/", "-") + ".mount"
+
+
+def unit_text(mount: Mapping[str, Any]) -> str:
+    """The unit that mounts a share, now and at each boot."""
+    path = mount["path"]
+    return (
+        f"{_HEADER}[Unit]\nDescription=Training data at {path}\n"
+        "Wants=network-online.target\nAfter=network-online.target\n"
+        f"\n[Mount]\nWhat={mount['source']}\nWhere={path}\nType=nfs\nOptions={mount.get('options') or OPTIONS}\n"
+        "TimeoutSec=90\n\n[Install]\nWantedBy=remote-fs.target\n"
+    )
+
+
+def budget(values: Values) -> int:
+    """Bytes that all sets may take; 0 for no limit, and -1 for what is no size."""
+    text = str(values("data_budget") or "")
+    found = _SIZE.fullmatch(text)
+    return int(found[1]) * _UNITS[found[2]] if found else -1 if text else 0
+
+
+def _sets(values: Values) -> list[dict[str, Any]]:
+    """The sets, those first that go, and whether each is in a mount of the role."""
+    mounts = [mount["path"] + "/" for mount in _mounts(values)]
+    found = [
+        {
+            "source": str(each.get("source", "")).rstrip("/"),
+            "remote": str(each.get("remote") or ""),
+            "state": str(each.get("state") or "present"),
+            "mounted": not each.get("remote") and str(each.get("source", "")).startswith(tuple(mounts)),
+        }
+        for each in map(entries, listed(values("data_sets")))
+    ]
+    return sorted(found, key=lambda each: str(each["state"]))
+
+
+def _mounts(values: Values) -> list[Mapping[str, Any]]:
+    return [
+        {**entries(each), "path": str(entries(each).get("path", "")).rstrip("/")}
+        for each in listed(values("data_mounts"))
+    ]
+
+
+def _in_fstab(values: Values) -> set[str]:
+    """Where the site mounts something itself."""
+    text = entries(values("_data_fstab")).get("content", "")
+    lines = base64.b64decode(text).decode("utf-8", "replace").splitlines() if isinstance(text, str) else []
+    return {
+        line.split()[1].rstrip("/") for line in lines if len(line.split()) > 1 and not line.lstrip().startswith("#")
+    }
+
+
+def _problems(values: Values) -> Iterator[str]:
+    """What cannot work, each in one sentence."""
+    directory = str(values("data_dir"))
+    if not _PATH.fullmatch(directory.rstrip("/")):
+        yield f"data_dir is {directory!r}: give an absolute path of letters, digits, dots, hyphens and underscores."
+    if budget(values) < 0:
+        yield (
+            f'data_budget is "{values("data_budget")}": write a number and one of M, G and T, such as 2T, or leave it '
+            "empty."
+        )
+    yield from _problems_of_sets(values)
+    yield from _problems_of_mounts(values)
+    for each in map(entries, listed(values("data_files"))):
+        if not str(each.get("path", "")).startswith("/"):
+            yield f"data_files has the path {each.get('path')!r}: give an absolute one, which it has on the nodes."
+
+
+def _problems_of_sets(values: Values) -> Iterator[str]:
+    remotes, names = entries(values("data_remotes")), list[str]()
+    for each in _sets(values):
+        source, remote = each["source"], each["remote"]
+        try:
+            names.append(check_key(os.path.basename(source)))
+        except Refusal as refusal:
+            yield f"data_sets: {refusal}"
+        if remote and remote not in remotes:
+            known = ", ".join(map(str, remotes)) or "none"
+            yield f"data_sets has the remote {remote} for {source}, and data_remotes has {known}: describe it there."
+        elif remote and not entries(remotes[remote]).get("type"):
+            yield f"data_remotes has no type for {remote}: give the kind of store as rclone names it, such as s3."
+        if not remote and not source.startswith("/"):
+            yield f"data_sets has the source {source}: give an absolute path, or the name of its store as remote."
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        yield f"data_sets has {', '.join(twice)} twice: a node has one set of a name, so keep one of them."
+
+
+def _problems_of_mounts(values: Values) -> Iterator[str]:
+    fstab = _in_fstab(values)
+    for mount in _mounts(values):
+        path, directory = mount["path"], str(values("data_dir")).rstrip("/")
+        if not _PATH.fullmatch(path):
+            yield (
+                f"data_mounts has the path {path!r}: give an absolute one of letters, digits, dots, hyphens and "
+                "underscores."
+            )
+        elif os.path.commonpath([path, directory]) in (path, directory) and os.path.isabs(directory):
+            yield (
+                f"data_mounts has {path}, and data_dir is {directory}: keep the nodes' own folder apart from what is "
+                "mounted."
+            )
+        elif path in fstab:
+            host = values("inventory_hostname")
+            yield f"{path} is in /etc/fstab of {host}: take it out there, or out of data_mounts."
+        if not _SHARE.fullmatch(str(mount.get("source", ""))):
+            yield (
+                f"data_mounts has the source {mount.get('source')!r}: write it as HOST:/FOLDER, such as "
+                "nas:/export/prepared."
+            )
+        if not _WORDS.fullmatch(str(mount.get("options") or OPTIONS)):
+            yield (
+                f"data_mounts has the options {mount.get('options')!r}: write them as mount(8) does, such as {OPTIONS}."
+            )
+
+
+def decide(values: Values) -> Mapping[str, Any]:
+    """What role data does on this host."""
+    sets, files = _sets(values), [entries(each) for each in listed(values("data_files"))]
+    here = [each for each in sets if each["state"] == "present"]
+    folders = {os.path.dirname(str(each.get("path", "")).rstrip("/")) for each in files} - {"", "/"}
+    return {
+        "problem": next(_problems(values), ""),
+        "budget": max(budget(values), 0),
+        "sets": sets,
+        "names": [os.path.basename(each["source"]) for each in here],
+        "reads_remotes": any(each["remote"] for each in here),
+        "mounts": [
+            {"path": each["path"], "unit": unit_of(each["path"]), "content": unit_text(each)}
+            for each in _mounts(values)
+        ],
+        "folders": sorted(folders),
+        "copies": [
+            {"source": str(each.get("source")), "path": str(each.get("path")), "mode": str(each.get("mode") or "0644")}
+            for each in files
+        ],
+    }

@@ -1,0 +1,75 @@
+"""What role data brings to a node, and what it refuses."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan import data
+
+FSTAB = "# a mount of the site\nnas:/export /mnt/site nfs ro 0 0\n"
+GOOD = {"source": "/mnt/prepared/a/"}
+
+
+def decided(**given: Any) -> dict[str, Any]:
+    values = {
+        "inventory_hostname": "gaudi-1",
+        "data_dir": "/var/lib/gaudi3-scale/data",
+        "data_budget": "",
+        "_data_fstab": {"content": base64.b64encode(FSTAB.encode()).decode()},
+        **given,
+    }
+    return dict(data.decide(values.get))
+
+
+def test_what_goes_makes_room_first_and_what_stays_is_named() -> None:
+    sets = [GOOD, {"source": "b/c", "remote": "store"}, {"source": "/mnt/d", "state": "absent"}]
+    found = decided(data_sets=sets, data_remotes={"store": {"type": "s3"}}, data_budget="2T",
+        data_mounts=[{"path": "/mnt/prepared", "source": "nas:/e"}],
+        data_files=[{"source": "own/", "path": "/opt/own/deep/"}])  # fmt: skip
+    assert [(each["source"], each["state"], each["mounted"]) for each in found["sets"]] == [
+        ("/mnt/d", "absent", False),
+        ("/mnt/prepared/a", "present", True),
+        ("b/c", "present", False),
+    ]
+    assert (found["problem"], found["names"], found["budget"]) == ("", ["a", "c"], 2 * 2**40)
+    assert (found["reads_remotes"], found["folders"]) == (True, ["/opt/own"])
+
+
+@pytest.mark.parametrize(
+    ("path", "unit"),
+    [("/mnt/prepared", "mnt-prepared.mount"), ("/srv/a-b/c.d_e", r"srv-a\x2db-c.d_e.mount")],
+)
+def test_units_have_the_names_of_systemd_escape(path: str, unit: str) -> None:
+    assert data.unit_of(path) == unit
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"data_dir": "data"}, "data_dir is 'data': give an absolute path of "),
+        ({"data_budget": "2 TB"}, 'data_budget is "2 TB": write a number and one of M, G and T, such as 2T, or'),
+        ({"data_sets": [GOOD, {"source": "/b/a"}]}, "data_sets has a twice: a node has one set of a name, so keep one"),
+        ({"data_sets": [{"source": "/mnt/.."}]}, "data_sets: '..' is no name of a set: letters, digits, - and _ are "),
+        ({"data_sets": [{"source": "b/a"}]}, "data_sets has the source b/a: give an absolute path, or the name of "),
+        ({"data_sets": [{"source": "b/a", "remote": "s"}]}, "data_sets has the remote s for b/a, and data_remotes "),
+        (
+            {"data_sets": [{"source": "b/a", "remote": "s"}], "data_remotes": {"s": {}}},
+            "data_remotes has no type for s: give the kind of store as rclone names it, such as s3.",
+        ),
+        ({"data_mounts": [{"path": "mnt", "source": "n:/e"}]}, "data_mounts has the path 'mnt': give an absolute one "),
+        ({"data_mounts": [{"path": "/mnt/site/", "source": "n:/e"}]}, "/mnt/site is in /etc/fstab of gaudi-1: take "),
+        ({"data_mounts": [{"path": "/mnt/a", "source": "n"}]}, "data_mounts has the source 'n': write it as HOST:"),
+        (
+            {"data_mounts": [{"path": "/mnt/a", "source": "n:/e", "options": "ro\nExecStart=x"}]},
+            "data_mounts has the options 'ro\\nExecStart=x': write them as mount(8) does, such as ",
+        ),
+        ({"data_mounts": [{"path": "/var/lib", "source": "n:/e"}]}, "data_mounts has /var/lib, and data_dir is "),
+        ({"data_files": [{"source": "own", "path": "own"}]}, "data_files has the path 'own': give an absolute one"),
+    ],
+)  # fmt: skip
+def test_what_cannot_work_is_said_in_one_sentence(given: dict[str, Any], said: str) -> None:
+    problem = decided(**given)["problem"]
+    assert problem.startswith(said) and problem.endswith(".") and "\n" not in problem
