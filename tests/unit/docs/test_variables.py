@@ -36,8 +36,8 @@ def tags(value: Any) -> Iterator[str]:
 
 
 SPECIFIED = {name: option for role in ROLES for name, option in specification(role).items()}
-#: Other names that begin as a role's variables do: tags, modules, roles, groups, files of secrets, packages, a phase of a
-#: step and an option of other people's.
+#: Other names that begin as a role's variables do: tags, modules, roles, groups, files of secrets, packages, a phase of
+#: a step, and an option of other people's.
 OTHERS = {
     "alertmanager_password",
     "data_collector_gaudi",
