@@ -231,6 +231,13 @@ options:
         elements: path
         default: []
       cards: {description: Whether the job gets the cards of the node., type: bool, default: true}
+  data_sets:
+    description:
+      - Folders of sets of training data that M(gaudi3.scale.gaudi_dataset) brought. While the job runs, no other set
+        takes their place.
+    type: list
+    elements: path
+    default: []
   stop_timeout:
     description: Seconds which a job gets to write a checkpoint and end, when it is stopped. After that it is killed.
     type: int

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Optional
 
+from .._data.index import INDEX
 from .._files import make_folder, write_file
 from .._host.systemd import UnitState, parse_show, show_argv
 from .._printable import printable
@@ -344,6 +345,14 @@ def check_script(script: str) -> None:
     """Raise JobError when the user's script is not there."""
     if not os.path.isfile(script):
         raise JobError(f"{script} is not a file on this node: copy the script of 'command' to every node of the job.")
+
+
+def check_data_set(folder: str) -> None:
+    """Raise JobError when a set of training data is not there, or was not copied to its end."""
+    if not os.path.isfile(os.path.join(folder, INDEX)):
+        raise JobError(
+            f"{folder} is no whole set of data on this node: bring it, as the playbook gaudi3.scale.data does."
+        )
 
 
 def check_venv(venv: str, contained: bool = False) -> None:

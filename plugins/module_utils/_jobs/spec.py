@@ -82,12 +82,14 @@ class JobSpec:
     chdir: Optional[str] = None
     #: Engine, image and folders of the container that the job runs in; None for none.
     container: Optional[Mapping[str, Any]] = None
+    #: Folders of sets of training data which stay on the node for the job.
+    data_sets: tuple[str, ...] = ()
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> JobSpec:
         """Build and check a specification from a module's parameters."""
         values = {item.name: params[item.name] for item in fields(cls)}
-        for name in ("nodes", "environment_files", "command"):
+        for name in ("nodes", "environment_files", "command", "data_sets"):
             values[name] = tuple(values[name] or ())
         values["config"] = values["config"] or {}
         values["environment"] = {key: str(value) for key, value in (values["environment"] or {}).items()}
@@ -135,7 +137,7 @@ class JobSpec:
         """The specification as plain data, as it is kept in job.json."""
         values = self._values()
         # Left out, a job is the one it was before there was the option.
-        for name in ("spares", "min_nodes", "command", "chdir", "container"):
+        for name in ("spares", "min_nodes", "command", "chdir", "container", "data_sets"):
             if not values[name]:
                 del values[name]
         for name, value in values.items():

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 
+from .._data.records import folder_of as users_of
 from .._health.fence import FENCE_PATH, RUNTIME_FENCE_PATH
 from .container import Container, Share, group_numbers, unit_lines, user_numbers
 from .launch_command import NodeShare, launch_argv
@@ -55,6 +56,7 @@ def unit_text(spec: JobSpec, share: NodeShare) -> str:
         "",
         "[Service]",
         _keep_invocation(share.directory),
+        *_keep_data(spec),
         *_run_lines(spec, share),
         # A restart is torchrun's (max_restarts) or the operator's, who resumes from the last checkpoint.
         "Restart=no",
@@ -98,6 +100,18 @@ def _keep_invocation(directory: str) -> str:
     # A quote ends a word.
     place = place[:-1] + '%H"' if place.endswith('"') else place + "%H"
     return "ExecStartPre=-+/bin/sh -c " + f"{_quote(script)} sh {place}".replace("$", "$$")
+
+
+def _keep_data(spec: JobSpec) -> list[str]:
+    """The lines that record the job as a user of its data before it runs, and take that back when it has ended."""
+    lines = []
+    for place in spec.data_sets:
+        check_path("data_sets", place)
+        record = _quote(os.path.join(users_of(*os.path.split(place.rstrip("/"))), unit_name(spec.name)))
+        record = record.replace("$", "$$")
+        lines.append(f"ExecStartPre=-+/usr/bin/install -D -m 644 /dev/null {record}")
+        lines.append(f"ExecStopPost=-+/bin/rm -f {record}")
+    return lines
 
 
 def boot_unit_text(spec: JobSpec, directory: str, systemctl: str) -> str:

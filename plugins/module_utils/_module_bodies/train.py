@@ -23,7 +23,7 @@ from .._jobs.config_file import config_text
 from .._jobs.decision import Decision, decide
 from .._jobs.files import SECRET, TRACE, JobError
 from .._jobs.launch_command import NodeShare
-from .._jobs.node import PLACES, JobNode, check_script, check_venv, owner_of
+from .._jobs.node import PLACES, JobNode, check_data_set, check_script, check_venv, owner_of
 from .._jobs.spec import JobSpec
 from .._jobs.state import Observed
 from .._jobs.unit import boot_unit_text, unit_text
@@ -69,6 +69,7 @@ ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
             "cards": {"type": "bool", "default": True},
         },
     },
+    "data_sets": {"type": "list", "elements": "path", "default": []},
     "stop_timeout": {"type": "int", "default": 120},
     "start_at_boot": {"type": "bool", "default": False},
     "trainer_version": {"type": "str"},
@@ -225,6 +226,8 @@ class Work:
                 self.texts[os.path.join(self.node.control(self.name).path, TRACE)] = self._trace(archives) + "\n"
             if self.spec.script is not None:
                 check_script(self.spec.script)
+            for place in self.spec.data_sets:
+                check_data_set(place)
 
     def _secret(self, spec: JobSpec) -> str:
         """By which the nodes know each other; a node that is alone makes it up."""

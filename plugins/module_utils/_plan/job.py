@@ -22,8 +22,17 @@ TLS = "/etc/gaudi3-scale/trainer"
 RELEASE = "1.23.0-695"
 #: What a job of trainer_jobs can say for itself, in place of the variables of these names behind trainer_.
 KEYS = (
-    *("nodes", "head", "state", "config", "command", "chdir", "dataset", "node_config", "environment"),
-    *("environment_files", "cards", "processes_per_node", "threads", "max_restarts", "spares", "min_nodes"),
+    *("nodes", "head", "state", "config", "command", "chdir", "dataset", "data_sets", "node_config"),
+    *(
+        "environment",
+        "environment_files",
+        "cards",
+        "processes_per_node",
+        "threads",
+        "max_restarts",
+        "spares",
+        "min_nodes",
+    ),
     *("rdzv_port", "timeout", "interruption", "start_at_boot", "resume_stopped"),
 )
 
@@ -74,6 +83,7 @@ def config(values: Values) -> dict[str, Any]:
         {"device": "hpu"} if _cards(values) > 0 else {},
         entries(values("trainer_config")),
         {"data": {"source": dataset}} if dataset else {},
+        {"data": {"directory": str(values("trainer_data_dir"))}} if values("trainer_data_sets") else {},
         {"interruption": interruption} if interruption else {},
     )
 
@@ -92,6 +102,12 @@ def node_config(values: Values) -> dict[str, Any]:
     }
     own = {"metrics": files} if truth(values, "trainer_tls") else {}
     return merged(own, entries(values("trainer_node_config")))
+
+
+def data_sets(values: Values) -> list[str]:
+    """Folders of the job's sets of training data on the node."""
+    folder = str(values("trainer_data_dir"))
+    return [os.path.join(folder, str(name)) for name in listed(values("trainer_data_sets"))]
 
 
 def script(values: Values) -> str:
@@ -237,6 +253,7 @@ def decide(values: Values) -> Mapping[str, Any]:
         "contained": inside,
         "on_cards": on_cards(values),
         "script": script(values),
+        "data_sets": data_sets(values),
         "root": root(values),
         "executable": values("trainer_container_python") if inside else values("trainer_python"),
         "imports": ["torch", "habana_frameworks.torch"] if on_cards(values) else ["torch"],
@@ -273,6 +290,11 @@ def container(values: Values) -> dict[str, Any]:
     return {
         "engine": values("trainer_container_engine"),
         "image": image(values).name,
-        "folders": [*folders, *([dataset] if dataset else []), *([TLS] if truth(values, "trainer_tls") else [])],
+        "folders": [
+            *folders,
+            *([dataset] if dataset else []),
+            *data_sets(values),
+            *([TLS] if truth(values, "trainer_tls") else []),
+        ],
         "cards": on_cards(values),
     }

@@ -213,6 +213,8 @@ def options(values: Values) -> dict[str, Any]:
         found["cards"] = values("trainer_cards")
     if job.contained(values):
         found["container"] = job.container(values)
+    if sets := job.data_sets(values):
+        found["data_sets"] = sets
     if values("trainer_keep_archives") is not None:
         found["keep_archives"] = values("trainer_keep_archives")
     return {

@@ -17,6 +17,9 @@ import pytest
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._data import copy, index, judge, uses
 from ansible_collections.gaudi3.scale.plugins.module_utils._data.source import Folder
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.launch_command import NodeShare
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import JobSpec
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.unit import unit_text
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_dataset
 
 KEY = "755fdfaaf01f"
@@ -366,6 +369,19 @@ def test_a_set_that_a_job_waits_for_stays(bring: Any, source: Path, tmp_path: Pa
     assert bring(state="unused", users=[job], **asks)["changed"] is False
     assert bring("other", budget_bytes=7000, **asks)["evicted"] == [KEY]
     assert sorted(each.name for each in local.iterdir()) == [".lock", ".other.lock", "other"]
+
+
+def test_what_the_unit_of_a_job_records_keeps_the_set(bring: Any, source: Path, tmp_path: Path) -> None:
+    """The lines of the unit are run as they are; the trainer's systemd is not there to ask."""
+    bring()
+    spec = JobSpec(name="demo", config={}, nodes=("a",), head_address="a", data_sets=(str(tmp_path / "local" / KEY),))
+    lines = [line.partition("=-+") for line in unit_text(spec, NodeShare("/jobs/demo")).splitlines() if KEY in line]
+    commands = {kind: command.split() for kind, _mark, command in lines}
+    asks = systemd(tmp_path, "ActiveState=active\\n")
+    subprocess.run(commands["ExecStartPre"], check=True)
+    assert "is in use by gaudi-train-demo.service: stop it" in bring(state="absent", **asks)["msg"]
+    subprocess.run(commands["ExecStopPost"], check=True)
+    assert bring(state="absent", **asks)["changed"] is True
 
 
 @pytest.mark.parametrize(

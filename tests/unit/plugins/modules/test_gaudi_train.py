@@ -127,6 +127,19 @@ def test_start(job: Job, systemd: Systemd) -> None:
     assert record["specification"]["config"] == {"train": {"max_steps": 20}}
 
 
+def test_a_job_starts_only_where_its_data_is(job: Job, systemd: Systemd) -> None:
+    place = job.folder / "data/755fdfaaf01f"
+    place.mkdir(parents=True)
+    refused = job("started", data_sets=[str(place)])
+    said = f"{place} is no whole set of data on this node: bring it, as the playbook gaudi3.scale.data does."
+    assert (refused["msg"], systemd.ran(), job.files()) == (said, [], [])
+    (place / "index.json").touch()
+    started = job("started", data_sets=[str(place)])
+    assert (started["changed"], systemd.ran()) == (True, ["daemon-reload", f"start {UNIT}"])
+    record = f"{job.folder}/data/.755fdfaaf01f.users/{UNIT}"
+    assert f"ExecStopPost=-+/bin/rm -f {record}\n" in (job.folder / "units" / UNIT).read_text()
+
+
 def test_the_secret_of_a_job_is_in_its_own_file_alone(job: Job, systemd: Systemd) -> None:
     given = "5" * 64
     nodes = ["gaudi-1", "gaudi-2"]

@@ -188,6 +188,7 @@ NOT_CARRIED = {
     "config": "give the job file as the argument",
     "node_config": "all pods read one job file: put the values into it",
     "dataset": "set data.source in the job file",
+    "data_sets": "set data.directory in the job file, and name the folder in volumes",
     "interruption": "set the section interruption in the job file",
     "environment_files": "a pod reads no files of its node: put the variables into a Secret, and name it in "
     "environment_secrets",

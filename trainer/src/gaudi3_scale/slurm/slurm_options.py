@@ -157,6 +157,7 @@ NOT_CARRIED = {
     "config": "give the job file as the argument",
     "node_config": "all nodes read one job file: put the values into it",
     "dataset": "set data.source in the job file",
+    "data_sets": "set data.directory in the job file; a set that a process has in its memory stays on the node",
     "interruption": "set the section interruption in the job file",
     "environment_files": "read them in setup, such as `set -a; . /etc/mine.env; set +a`",
     "cards": "give processes_per_node, of which each has a card, and device in the job file",

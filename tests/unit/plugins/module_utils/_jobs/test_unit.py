@@ -112,6 +112,19 @@ def test_unit_of_a_command() -> None:
     assert gone == ["WorkingDirectory", "ExecStart"]
 
 
+def test_a_job_keeps_its_data_while_it_runs() -> None:
+    kept = replace(SPEC, data_sets=("/data/755fdfaaf01f/", "/my data/50%"))
+    unit = unit_text(kept, NodeShare(FOLDER)).splitlines()
+    one, other = (f"{folder}.users/gaudi-train-demo.service" for folder in ("/data/.755fdfaaf01f", "/my data/.50%%"))
+    plain = unit_text(replace(kept, data_sets=()), NodeShare(FOLDER)).splitlines()
+    assert [line for line in unit if line not in plain and not line.startswith("ExecStart=")] == [
+        f"ExecStartPre=-+/usr/bin/install -D -m 644 /dev/null {one}",
+        f"ExecStopPost=-+/bin/rm -f {one}",
+        f'ExecStartPre=-+/usr/bin/install -D -m 644 /dev/null "{other}"',
+        f'ExecStopPost=-+/bin/rm -f "{other}"',
+    ]
+
+
 def test_a_job_that_sends_traces_learns_what_its_trace_belongs_to() -> None:
     option = "--trace-parent=/var/lib/gaudi3-scale/jobs/.control/llama/trace"
     traced = replace(SPEC, environment={"OTEL_TRACES_EXPORTER": "otlp"})

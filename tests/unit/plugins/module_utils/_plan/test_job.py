@@ -112,6 +112,16 @@ def test_a_container_has_what_the_job_reads() -> None:
     assert whole["imports"] == ["torch", "habana_frameworks.torch"]
 
 
+def test_a_job_reads_the_sets_that_it_names() -> None:
+    given = values(
+        trainer_data_sets=["755fdfaaf01f"], trainer_data_dir="/data", trainer_config={"data": {"source": "c"}}
+    )
+    assert job.config(given) == {"data": {"source": "c", "directory": "/data"}}
+    assert job.container(given)["folders"] == ["/data/755fdfaaf01f"]
+    assert (job.data_sets(given), job.data_sets(values())) == (["/data/755fdfaaf01f"], [])
+    assert job.config(values(trainer_data_dir="/data")) == {}
+
+
 def test_the_nodes_own_part_of_the_configuration_stands_above_the_jobs() -> None:
     given = values(trainer_config={"train": {"steps": 5, "seed": 1}}, trainer_node_config={"train": {"seed": 2}})
     assert job.whole_config(given) == {"train": {"steps": 5, "seed": 2}}
