@@ -21,8 +21,9 @@ def test_sets_and_files_are_brought_once_and_go_again(cluster: Cluster, tmp_path
         make(host.path("/var/mnt") / KEY)
     (tmp_path / "own").mkdir()
     (tmp_path / "own/train.py").write_text("print('trains')\n")
+    make(tmp_path / "own/data/c0ffee", seed=5)
     given: dict[str, Any] = {
-        "data_sets": [{"source": "/var/mnt/old"}],
+        "data_sets": [{"source": "/var/mnt/old"}, {"source": "/opt/own/data/c0ffee"}],
         "data_files": [{"source": f"{tmp_path}/own/", "path": "/opt/own"}],
         "data_mounts": MOUNTS,
         "data_mount_package": "",
@@ -35,6 +36,7 @@ def test_sets_and_files_are_brought_once_and_go_again(cluster: Cluster, tmp_path
     assert (first.returncode, first.changed()) == (0, checked.changed()), first.messages()
     place = host.path("/var/lib/gaudi3-scale/data")
     assert tree(place / "old") == tree(host.path("/var/mnt/old"))
+    assert tree(place / "c0ffee") == tree(tmp_path / "own/data/c0ffee")
     assert host.path("/opt/own/train.py").read_text() == "print('trains')\n"
     assert host.path(UNIT).read_text().splitlines()[1:] == [
         "[Unit]",
@@ -65,9 +67,8 @@ def test_sets_and_files_are_brought_once_and_go_again(cluster: Cluster, tmp_path
     )
     assert refused.returncode != 0
     assert "The set has 3145762 bytes, and the budget of 3145728 bytes for " in refused.everything
-    done = cluster.role(
-        "data", data_sets=[{"source": f"/var/mnt/{KEY}"}, {"source": "/var/mnt/old", "state": "absent"}]
-    )
+    gone = [{"source": f"/x/{each}", "state": "absent"} for each in ("old", "c0ffee")]
+    done = cluster.role("data", data_sets=[{"source": f"/var/mnt/{KEY}"}, *gone])
     assert done.returncode == 0, done.messages()
     assert sorted(each.name for each in place.iterdir() if not each.name.startswith(".")) == [KEY]
 

@@ -48,18 +48,25 @@ def budget(values: Values) -> int:
 
 
 def _sets(values: Values) -> list[dict[str, Any]]:
-    """The sets, those first that go, and whether each is in a mount of the role."""
-    mounts = [mount["path"] + "/" for mount in _mounts(values)]
+    """The sets, those first that go, and what of the role has to be there before each can be read."""
     found = [
         {
             "source": str(each.get("source", "")).rstrip("/"),
             "remote": str(each.get("remote") or ""),
             "state": str(each.get("state") or "present"),
-            "mounted": not each.get("remote") and str(each.get("source", "")).startswith(tuple(mounts)),
+            "origin": "remote" if each.get("remote") else _origin(values, str(each.get("source", ""))),
         }
         for each in map(entries, listed(values("data_sets")))
     ]
     return sorted(found, key=lambda each: str(each["state"]))
+
+
+def _origin(values: Values, source: str) -> str:
+    """Which of the role's tasks brings a folder of the node: mount, files, or none."""
+    if any(source.startswith(mount["path"] + "/") for mount in _mounts(values)):
+        return "mount"
+    copied = (str(entries(each).get("path", "")).rstrip("/") for each in listed(values("data_files")))
+    return "files" if any(path and (source + "/").startswith(path + "/") for path in copied) else ""
 
 
 def _mounts(values: Values) -> list[Mapping[str, Any]]:

@@ -25,16 +25,22 @@ def decided(**given: Any) -> dict[str, Any]:
 
 
 def test_what_goes_makes_room_first_and_what_stays_is_named() -> None:
-    sets = [GOOD, {"source": "b/c", "remote": "store"}, {"source": "/mnt/d", "state": "absent"}]
+    sets = [
+        GOOD,
+        {"source": "/opt/own/deep/e/"},
+        {"source": "b/c", "remote": "store"},
+        {"source": "/mnt/d", "state": "absent"},
+    ]
     found = decided(data_sets=sets, data_remotes={"store": {"type": "s3"}}, data_budget="2T",
         data_mounts=[{"path": "/mnt/prepared", "source": "nas:/e"}],
         data_files=[{"source": "own/", "path": "/opt/own/deep/"}])  # fmt: skip
-    assert [(each["source"], each["state"], each["mounted"]) for each in found["sets"]] == [
-        ("/mnt/d", "absent", False),
-        ("/mnt/prepared/a", "present", True),
-        ("b/c", "present", False),
+    assert [(each["source"], each["state"], each["origin"]) for each in found["sets"]] == [
+        ("/mnt/d", "absent", ""),
+        ("/mnt/prepared/a", "present", "mount"),
+        ("/opt/own/deep/e", "present", "files"),
+        ("b/c", "present", "remote"),
     ]
-    assert (found["problem"], found["names"], found["budget"]) == ("", ["a", "c"], 2 * 2**40)
+    assert (found["problem"], found["names"], found["budget"]) == ("", ["a", "e", "c"], 2 * 2**40)
     assert (found["reads_remotes"], found["folders"]) == (True, ["/opt/own"])
 
 
