@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 import yaml
 from conftest import ROOT, Deploy
+from gaudi3_deploy.collection._mirror import LOCK
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.mirror import apt, dnf, fill
 from gaudi3_deploy.mirror.download import Folder, Wanted
-from gaudi3_deploy.mirror.sealed import LOCK, UNFINISHED
+from gaudi3_deploy.mirror.sealed import UNFINISHED
 
 from gaudi3_simulator.vendor.pytorch import paths
 from gaudi3_simulator.vendor.repository import build_repository

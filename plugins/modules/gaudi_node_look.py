@@ -34,7 +34,8 @@ options:
           - V(account) tells whether M(ansible.builtin.user) would change a user; V(addresses) what a name means on the
             node; V(files) which files are there, with their groups; V(port) whether a port of an address is open;
             V(page) with which status a URL is answered.
-          - V(listener) fails where a process of another unit holds the port of a service.
+          - V(listener) fails where a process of another unit holds the port of a service; V(mirror) where a sealed
+            mirror does not answer, or is not what the node installs from.
         type: str
         choices:
           - account
@@ -52,6 +53,7 @@ options:
           - interpreter
           - kernel_settings
           - listener
+          - mirror
           - package
           - page
           - port

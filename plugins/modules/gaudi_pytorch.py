@@ -82,6 +82,14 @@ options:
         then on.
     type: str
     default: ""
+  lock_url:
+    description: Address of C(lock.json) of a sealed mirror, which has the tarball's SHA-256 where O(sha256) is empty.
+    type: str
+    default: ""
+  lock_sha256:
+    description: SHA-256 that the lock itself must have. Empty for any.
+    type: str
+    default: ""
   requirements:
     description:
       - Packages beside PyTorch, each as C(name==version --hash=sha256:DIGEST), with the SHA-256 of every file that may

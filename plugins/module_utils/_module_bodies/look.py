@@ -22,6 +22,7 @@ from . import (
     interpreter,
     kernel_settings,
     listener,
+    mirror,
     package,
     packages,
     ports,
@@ -67,6 +68,7 @@ TASKS = {
     "files": Task(files.ARGUMENT_SPEC, files.run),
     "interpreter": Task(interpreter.ARGUMENT_SPEC, interpreter.run),
     "listener": Task(listener.ARGUMENT_SPEC, listener.run),
+    "mirror": Task(mirror.ARGUMENT_SPEC, mirror.run),
     "page": Task(reachable.PAGE, reachable.page),
     "port": Task(reachable.PORT, reachable.port),
 }

@@ -27,6 +27,8 @@ ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
     "python_later": {"type": "bool", "default": False},
     "repository_url": {"type": "str", "default": "https://vault.habana.ai/artifactory/gaudi-pt-modules"},
     "sha256": {"type": "str", "default": ""},
+    "lock_url": {"type": "str", "default": ""},
+    "lock_sha256": {"type": "str", "default": ""},
     "requirements": {"type": "list", "elements": "str", "default": []},
     "index_url": {"type": "str", "default": "", "no_log": True},
     "index_plain_http": {"type": "bool", "default": False},

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._host.service_state import is_unchanged
+from .addresses import addresses_here
 from .given import fact, listed, truth
 from .model import Answers, Phase, Question, Values, empty, mapping
 from .run import Run
@@ -24,7 +25,12 @@ def decide(values: Values) -> Mapping[str, Any]:
     jobs = values("trainer_jobs_dir") or "/var/lib/gaudi3-scale/jobs"
     named = ["habanalabs" if name == "habanalabs-dkms" else name for name in packages]
     release = f"{values('synapseai_release')}.el{fact(values, 'distribution_major_version')}"
+    where = addresses_here(values)
     return {
+        "repository_url": where["apt"],
+        "key_url": where["apt_key"],
+        "rpm_url": where["rpm"],
+        "rpm_key_url": where["rpm_key"],
         "prerequisites": _prerequisites(values),
         "packages": packages,
         "rpm_packages": named,

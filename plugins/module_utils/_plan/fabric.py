@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._kinds import exact
+from .addresses import addresses_here
 from .given import entries, facts, group, listed, part
 from .model import Answers, Phase, Question, Values, empty, mapping
 from .run import Run
@@ -61,7 +62,12 @@ def environment(values: Values) -> dict[str, Any]:
 
 def decide(values: Values) -> Mapping[str, Any]:
     """What role fabric does on this host."""
-    return {"found": found(values), "kind": kind(values), "environment": environment(values)}
+    return {
+        "found": found(values),
+        "kind": kind(values),
+        "environment": environment(values),
+        "ofi_wrapper_url": addresses_here(values)["wrapper"],
+    }
 
 
 def _asks(run: Run, _values: Values) -> bool:

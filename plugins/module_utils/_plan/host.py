@@ -15,7 +15,7 @@ from .._host.facts import refuse_odd_facts
 from .._printable import printable
 from .._refusal import Refusal
 from .._release.support_matrix import release_cautions, release_problem
-from . import drivers, exporters, fabric, job, train, tuning
+from . import drivers, exporters, fabric, job, mirror, train, tuning
 from .model import Answers, Phase, Question, Values, mapping
 from .monitoring import Part
 from .monitoring_host import Watch
@@ -97,7 +97,7 @@ class Host:
         if drivers.PHASE in phases:
             bus = self._access.facts().get("gaudi_pci") or self._bus().get("gaudi_pci")
             self._release(BusAnswer.of(bus))
-        self._ask(question for phase in phases for question in phase.questions)
+        self._ask_phases(phases, [phase.name for phase in phases])
 
     def _knows(self, phase: Phase, known: Answers) -> bool:
         """Take the answers that are known, where they say that something is to be done, as it would be said again."""
@@ -121,7 +121,8 @@ class Host:
         phases = [phase for phase in PHASES if (needed or phase.anywhere) and phase.asks(self.run, self._value)]
         closes = self.run.closes and boolean(self._value("firewall_enabled"), strict=False)
         first = self._watch.first(closes) if self._watch else []
-        answers = self._ask((question for phase in phases for question in phase.questions), first)
+        installed = [phase.name for phase in phases if self.run.has(phase.name, "preflight")]
+        answers = self._ask_phases(phases, installed, first)
         if train.PHASE in phases:
             problem = train.problem(self.name, self._value, self.run, self.found)
             if problem:
@@ -186,6 +187,17 @@ class Host:
         if problem:
             raise Refusal(problem)
         self.cautions = release_cautions(release, system)
+
+    def _ask_phases(self, phases: Sequence[Phase], installed: Sequence[str], more: Sequence[Part] = ()) -> Answers:
+        """Ask what phases need, and the mirror where one that is ``installed`` takes from it: not in a second run."""
+        try:
+            answers = self._ask((question for phase in phases for question in phase.questions), more)
+        except Refusal:
+            # Of a mirror that is not there, its own sentence says more than those of apt and pip.
+            self._ask([mirror.question(installed, self.found)])
+            raise
+        self._ask([mirror.question(installed, self.found)])
+        return answers
 
     def _ask(self, questions: Iterable[Question], more: Sequence[Part] = ()) -> Answers:
         """Ask, and keep what was answered. What was answered to ``more`` may hold secrets and is only returned."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from .._host.answers import exact_texts
 from .._host.service_state import is_unchanged
+from .addresses import addresses_here
 from .given import fact, host, part
 from .model import Answers, Phase, Question, Values, mapping
 from .run import Run
@@ -38,7 +39,13 @@ def system(values: Values) -> str:
 
 def decide(values: Values) -> Mapping[str, Any]:
     """What role pytorch takes on this host where nobody says otherwise."""
-    return {"distribution": system(values), "python": PYTHONS.get(system(values), "/usr/bin/python3")}
+    where = addresses_here(values)
+    return {
+        "distribution": system(values),
+        "python": PYTHONS.get(system(values), "/usr/bin/python3"),
+        "repository_url": where["pytorch"],
+        "index_url": where["index"],
+    }
 
 
 def packages(values: Values) -> list[str]:

@@ -14,6 +14,7 @@ from .._files import make_folder, write_file
 from .._host.reach import Answer, Ask, follow
 from .._installed import alone
 from .._known_bad import refuse_known_bad
+from .._mirror import LOCK, sealed_at, tarball_digest
 from .._pip import Pin, index_environment
 from .._refusal import Refusal
 from . import pins as pytorch_pins
@@ -271,7 +272,8 @@ class Installer:
 
         env, params = self.env, self.params
         make_folder(params["root"])
-        known = self.sha256 or env.digests().get(wanted.path, "")
+        sealed = self.sealed(wanted)
+        known = self.sha256 or sealed or env.digests().get(wanted.path, "")
         handle, packed = tempfile.mkstemp(dir=params["root"], prefix=".torch-", suffix=".tgz")
         os.close(handle)
         try:
@@ -281,7 +283,8 @@ class Installer:
             except (OSError, ValueError) as error:
                 raise Refusal(f"{self.url(wanted)} cannot be downloaded: {error}.") from error
             if known and digest != known:
-                says = "pytorch_sha256" if self.sha256 else "its first installation on this node"
+                first = f"{LOCK} of the mirror" if sealed else "its first installation on this node"
+                says = "pytorch_sha256" if self.sha256 else first
                 raise Refusal(
                     f"{self.url(wanted)} has SHA-256 {digest}, not {known} as {says} says: find out which is right "
                     "before you go on."
@@ -311,6 +314,13 @@ class Installer:
         env.keep_digest(wanted.path, digest)
         env.finish(record, found)
         return env.record()
+
+    def sealed(self, wanted: Tarball) -> str:
+        """SHA-256 of the tarball as the mirror's lock has it; empty where it is from no mirror, or named otherwise."""
+        where, params = self.params["lock_url"].rpartition("/")[0], self.params
+        if self.sha256 or not where:
+            return ""
+        return tarball_digest(sealed_at(where, params["lock_sha256"], params["timeout"]), where, wanted.path)
 
     def add(self, record: dict[str, Any]) -> dict[str, Any]:
         """Install what is missing of the list; return the environment's record."""

@@ -9,11 +9,12 @@ import typer
 import yaml
 
 from gaudi3_deploy.app import Context, Json, app, print_json, talker
+from gaudi3_deploy.collection._mirror import LOCK
 from gaudi3_deploy.collection._printable import printable
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.mirror import fill
 from gaudi3_deploy.mirror.download import amount, check_url
-from gaudi3_deploy.mirror.sealed import LOCK, digest_of, read, verify
+from gaudi3_deploy.mirror.sealed import digest_of, read, verify
 
 mirror = typer.Typer(no_args_is_help=True, help="A folder with all that one release is installed from, sealed.")
 app.add_typer(mirror, name="mirror")
@@ -100,7 +101,7 @@ def variables(
     """
     lock = read(folder / LOCK)
     if lock is None:
-        raise UsageError(f"{folder} has no {LOCK}: `gaudi3-deploy mirror make` writes one when a mirror is whole.")
+        raise UsageError(f"{folder} has no {LOCK}: `gaudi3-deploy mirror fill` writes one when a mirror is whole.")
     typer.echo(
         yaml.safe_dump(fill.variables(lock, check_url("The address", url)), sort_keys=False, width=1000), nl=False
     )

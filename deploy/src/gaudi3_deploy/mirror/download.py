@@ -15,9 +15,10 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
+from gaudi3_deploy.collection._mirror import LOCK
 from gaudi3_deploy.collection._printable import printable
 from gaudi3_deploy.errors import DeployError, UsageError
-from gaudi3_deploy.mirror.sealed import LOCK, UNFINISHED, Kept, Lock, digest_of, read, release_in, safe_path, write
+from gaudi3_deploy.mirror.sealed import UNFINISHED, Kept, Lock, digest_of, read, release_in, safe_path, write
 
 _PIECE = 1 << 20
 #: Seconds that a server may take for the next bytes.

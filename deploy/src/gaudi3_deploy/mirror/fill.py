@@ -8,6 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from gaudi3_deploy import yaml_file
+from gaudi3_deploy.collection._mirror import (
+    DEB,
+    DEB_KEY,
+    INDEX,
+    RPM,
+    RPM_KEY,
+    TORCH,
+    VAULT,
+    WRAPPER,
+    WRAPPER_SOURCE,
+    addresses,
+)
 from gaudi3_deploy.collection._release.matrix import FOLDERS, PYTHONS
 from gaudi3_deploy.collection._release.node import said_system, system_name
 from gaudi3_deploy.collection._release.support_matrix import UNSUPPORTED, known_releases, support, torch_version
@@ -15,14 +27,8 @@ from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.mirror import apt, dnf
 from gaudi3_deploy.mirror.download import Folder, Wanted
 from gaudi3_deploy.mirror.sealed import Lock
-from gaudi3_deploy.mirror.wheels import INDEX, wheels, write_index
+from gaudi3_deploy.mirror.wheels import wheels, write_index
 
-#: Below the mirror, the vendor's files lie as below its host.
-VAULT = "artifactory"
-_DEB, _DEB_KEY = f"{VAULT}/debian", f"{VAULT}/api/gpg/key/public"
-_RPM, _RPM_KEY = f"{VAULT}/rhel/9", f"{VAULT}/gaudi-general/keyPairs/primary/public"
-_TORCH = f"{VAULT}/gaudi-pt-modules"
-_WRAPPER = "hccl_ofi_wrapper"
 _SUITES = {"Ubuntu 22.04": "jammy", "Ubuntu 24.04": "noble"}
 
 
@@ -72,7 +78,7 @@ def wrapper_of(collection: Path) -> tuple[str, tuple[tuple[str, str], ...]]:
     path = collection / "roles/fabric/defaults/main.yml"
     try:
         found: Any = yaml_file.read(path.read_text())
-        return found["fabric_ofi_wrapper_url"], tuple(sorted(found["fabric_ofi_wrapper_sha256"].items()))
+        return WRAPPER_SOURCE, tuple(sorted(found["fabric_ofi_wrapper_sha256"].items()))
     except (OSError, KeyError) as error:
         raise UsageError(
             f"{path} does not say what the OFI wrapper is: run this in a checkout, or leave it out."
@@ -90,7 +96,7 @@ def fill(where: Path, request: Request, tell: Callable[[str], None]) -> tuple[Lo
     folder = Folder.open(where, request.release, tell)
     wanted = [*_vendor(folder, request), *chosen]
     wanted += [
-        Wanted(f"{_WRAPPER}/{name}", f"{request.wrapper}/{name}", digest) for name, digest in request.wrapper_sha256
+        Wanted(f"{WRAPPER}/{name}", f"{request.wrapper}/{name}", digest) for name, digest in request.wrapper_sha256
     ]
     folder.fetch({each.path: each for each in wanted}.values())
     write_index(folder)
@@ -101,14 +107,14 @@ def _vendor(folder: Folder, request: Request) -> list[Wanted]:
     def at(below: str) -> str:
         return request.vault + below.removeprefix(VAULT)
 
-    keys = {_DEB_KEY if system in _SUITES else _RPM_KEY for system in request.systems}
+    keys = {DEB_KEY if system in _SUITES else RPM_KEY for system in request.systems}
     folder.fetch([Wanted(key, at(key), settled=False) for key in sorted(keys)])
     wanted: list[Wanted] = []
     for system in request.systems:
         if system in _SUITES:
-            wanted += apt.packages(folder, at(_DEB), _DEB, _SUITES[system])
+            wanted += apt.packages(folder, at(DEB), DEB, _SUITES[system])
         else:
-            below = f"{_RPM}/{system.rpartition(' ')[2]}"
+            below = f"{RPM}/{system.rpartition(' ')[2]}"
             wanted += dnf.packages(folder, at(below), below)
         torch = torch_version(request.release)
         if request.pytorch and torch is None:
@@ -116,7 +122,7 @@ def _vendor(folder: Folder, request: Request) -> list[Wanted]:
         version, build = request.release.split("-")
         for suffix in PYTHONS[FOLDERS[system]].values() if request.pytorch else ():
             name = f"pytorch_modules{suffix}-v{torch}_{version}_{build}.tgz"
-            path = f"{_TORCH}/{version}/{build}/pytorch/{FOLDERS[system]}/{name}"
+            path = f"{TORCH}/{version}/{build}/pytorch/{FOLDERS[system]}/{name}"
             wanted.append(Wanted(path, at(path), optional=bool(suffix)))
     return wanted
 
@@ -127,21 +133,21 @@ def variables(lock: Lock, url: str) -> dict[str, object]:
     def has(below: str) -> bool:
         return any(path.startswith(f"{below}/") for path in lock.files)
 
+    at = addresses(url, "{{ ansible_facts.distribution_version }}")
     found: dict[str, object] = {"synapseai_release": lock.release}
-    if has(_DEB):
-        found |= {"synapseai_repository_url": f"{url}/{_DEB}", "synapseai_key_url": f"{url}/{_DEB_KEY}"}
-    if has(_RPM):
-        found["synapseai_rpm_url"] = f"{url}/{_RPM}/{{{{ ansible_facts.distribution_version }}}}"
-        found["synapseai_rpm_key_url"] = f"{url}/{_RPM_KEY}"
-    if has(_TORCH):
-        found["pytorch_repository_url"] = f"{url}/{_TORCH}"
-        digests = {kept.sha256 for path, kept in lock.files.items() if path.startswith(f"{_TORCH}/")}
+    if has(DEB):
+        found |= {"synapseai_repository_url": at["apt"], "synapseai_key_url": at["apt_key"]}
+    if has(RPM):
+        found |= {"synapseai_rpm_url": at["rpm"], "synapseai_rpm_key_url": at["rpm_key"]}
+    if has(TORCH):
+        found["pytorch_repository_url"] = at["pytorch"]
+        digests = {kept.sha256 for path, kept in lock.files.items() if path.startswith(f"{TORCH}/")}
         if len(digests) == 1:
             found["pytorch_sha256"] = digests.pop()
     if has(INDEX):
-        found["pytorch_pip_index_url"] = f"{url}/{INDEX}"
+        found["pytorch_pip_index_url"] = at["index"]
         if url.startswith("http:"):
             found["pytorch_pip_index_plain_http"] = True
-    if has(_WRAPPER):
-        found["fabric_ofi_wrapper_url"] = f"{url}/{_WRAPPER}"
+    if has(WRAPPER):
+        found["fabric_ofi_wrapper_url"] = at["wrapper"]
     return found

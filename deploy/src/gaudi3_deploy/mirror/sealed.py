@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from gaudi3_deploy.collection._mirror import LOCK
 from gaudi3_deploy.collection._printable import printable
 from gaudi3_deploy.errors import DeployError, UsageError
 
-LOCK = "lock.json"
 #: What a run has not finished yet; it is gone from a whole mirror.
 UNFINISHED = ".unfinished"
 #: Where the vendor's names have a release in them: of packages, wheels' folder and tarball.

@@ -12,13 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gaudi3_deploy.collection._known_bad import refuse_known_bad_pins
+from gaudi3_deploy.collection._mirror import INDEX, WHEELS
 from gaudi3_deploy.collection._printable import printable
 from gaudi3_deploy.collection._refusal import Refusal
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.mirror.download import Folder, Wanted
 
-WHEELS = "pypi/wheels"
-INDEX = "pypi/simple"
 #: Of every Linux that the vendor supports, glibc is 2.34 or newer; machines with Gaudi 3 are x86-64.
 _PLATFORMS = [f"manylinux_2_{minor}_x86_64" for minor in range(34, 4, -1)]
 _PLATFORMS += ["manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64"]

@@ -23,7 +23,12 @@ def values(family: Any, name: str, version: str, **given: Any) -> Any:
     ],
 )
 def test_each_system_has_the_python_of_its_tarball(system: tuple[str, str, str], python: str) -> None:
-    assert pytorch.decide(values(*system)) == {"distribution": " ".join(system[1:]), "python": python}
+    assert pytorch.decide(values(*system)) == {
+        "distribution": " ".join(system[1:]),
+        "python": python,
+        "repository_url": "https://vault.habana.ai/artifactory/gaudi-pt-modules",
+        "index_url": "",
+    }
 
 
 def test_the_packages_have_pythons_own_name() -> None:

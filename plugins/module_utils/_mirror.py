@@ -1,0 +1,171 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""A sealed mirror: where in it each part of a release lies, and what its lock says.
+
+``gaudi3-deploy mirror fill`` writes this layout, and the roles install from it where ``gaudi_mirror`` is set.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from ._printable import printable
+from ._refusal import Refusal
+
+LOCK = "lock.json"
+SCHEMA = 1
+#: Below a mirror, the vendor's files lie as below its host.
+VAULT = "artifactory"
+DEB, DEB_KEY = f"{VAULT}/debian", f"{VAULT}/api/gpg/key/public"
+RPM, RPM_KEY = f"{VAULT}/rhel/9", f"{VAULT}/gaudi-general/keyPairs/primary/public"
+TORCH = f"{VAULT}/gaudi-pt-modules"
+WRAPPER = "hccl_ofi_wrapper"
+WHEELS, INDEX = "pypi/wheels", "pypi/simple"
+
+#: Where all that is from, without a mirror.
+VENDOR = "https://vault.habana.ai"
+WRAPPER_SOURCE = "https://raw.githubusercontent.com/HabanaAI/hccl_ofi_wrapper/bea1d6f65e2be76f5f703403787cb8a3fde5ebaa"
+
+#: No mirror's lock is longer: it has about 200 bytes for each of a few hundred files.
+_LONGEST = 64 << 20
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """What a mirror says that it has."""
+
+    release: str
+    files: Mapping[str, str]
+    """SHA-256 by path below the mirror."""
+
+
+def mirror_address(given: object) -> str:
+    """The address in ``gaudi_mirror`` without its last slash; empty where none is set.
+
+    Raises:
+        Refusal: It is no http or https address, or has a user or password in it, which every file on nodes would show.
+    """
+    if given in (None, ""):
+        return ""
+    parts = urlsplit(given) if isinstance(given, str) else None
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+        raise Refusal(
+            "gaudi_mirror has to be the http or https address of a folder that gaudi3-deploy mirror fill has filled, "
+            "without a user: correct it, or leave it out."
+        )
+    return str(given).rstrip("/")
+
+
+def addresses(mirror: str, version: str) -> dict[str, str]:
+    """Where each part of a release is: in the mirror, or with an empty one, at the places of those who publish it.
+
+    ``version`` is the operating system's, which the rpm repository has a folder for.
+    """
+    vendor = mirror or VENDOR
+    return {
+        "apt": f"{vendor}/{DEB}",
+        "apt_key": f"{vendor}/{DEB_KEY}",
+        "rpm": f"{vendor}/{RPM}/{version}",
+        "rpm_key": f"{vendor}/{RPM_KEY}",
+        "pytorch": f"{vendor}/{TORCH}",
+        "index": f"{mirror}/{INDEX}" if mirror else "",
+        "wrapper": f"{mirror}/{WRAPPER}" if mirror else WRAPPER_SOURCE,
+    }
+
+
+def below(mirror: str, address: object) -> str:
+    """The path of an address in the mirror; empty where it is elsewhere, as one that a site has set itself may be."""
+    inside = bool(mirror) and isinstance(address, str) and address.startswith(f"{mirror}/")
+    return str(address)[len(mirror) + 1 :].rstrip("/") if inside else ""
+
+
+def lock_of(content: bytes, where: str, sha256: str = "") -> Sealed:
+    """What a mirror's lock says.
+
+    Args:
+        content: The lock's bytes.
+        where: The mirror, for the sentence.
+        sha256: The digest that the lock must have; empty: any.
+
+    Raises:
+        Refusal: It is another lock than the one with this digest, or none at all.
+    """
+    digest = hashlib.sha256(content).hexdigest()
+    if sha256 and digest != sha256.lower():
+        raise Refusal(
+            f"{LOCK} of the mirror {where} has SHA-256 {digest}, not {printable(sha256)} as gaudi_mirror_lock_sha256 "
+            "says: it was changed after it was sealed, or is of another mirror."
+        )
+    try:
+        found = json.loads(content)
+        if found["schema"] != SCHEMA:
+            raise ValueError(f"its schema is {found['schema']!r}, and {SCHEMA} is known")
+        return Sealed(str(found["release"]), {str(each["path"]): str(each["sha256"]) for each in found["files"]})
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise Refusal(
+            f"What {where}/{LOCK} answers is no lock of a mirror ({printable(str(error), 200)}): set gaudi_mirror to "
+            "the address of a folder that gaudi3-deploy mirror fill has filled."
+        ) from error
+
+
+def sealed_at(url: str, sha256: str, timeout: int) -> Sealed:
+    """What the lock of the mirror at an address says.
+
+    Raises:
+        Refusal: It does not answer, or has no lock, or another one than that with this SHA-256.
+    """
+    from ansible.module_utils.urls import open_url
+
+    try:
+        with open_url(f"{url}/{LOCK}", timeout=timeout) as answer:
+            content = answer.read(_LONGEST)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "code", None) or getattr(error, "reason", error)
+        raise Refusal(
+            f"The mirror {url} does not hand out its {LOCK} ({why}): open the way to it from this host, or correct "
+            "gaudi_mirror."
+        ) from error
+    return lock_of(bytes(content), url, sha256)
+
+
+def refuse_unfit(sealed: Sealed, where: str, release: str, wanted: Mapping[str, str]) -> None:
+    """Refuse a mirror that is not of a release, or lacks what nodes would take from it.
+
+    ``wanted`` has the path of a file or folder by the variable that names it.
+    """
+    if sealed.release != release:
+        raise Refusal(
+            f"The mirror {where} is of release {printable(sealed.release)}, and synapseai_release is "
+            f"{printable(release)}: set synapseai_release to the mirror's release, or gaudi_mirror to another mirror."
+        )
+    lacks = {
+        variable: path
+        for variable, path in wanted.items()
+        if path not in sealed.files and not any(each.startswith(f"{path}/") for each in sealed.files)
+    }
+    if lacks:
+        named = ", ".join(f"{path} ({variable})" for variable, path in lacks.items())
+        raise Refusal(
+            f"The mirror {where} does not have {named}: add it with gaudi3-deploy mirror fill, or set the variable to "
+            "another address."
+        )
+
+
+def tarball_digest(sealed: Sealed, where: str, path: str) -> str:
+    """SHA-256 of a tarball by its path below the folder of all of them.
+
+    Raises:
+        Refusal: The lock does not name it.
+    """
+    digest = sealed.files.get(f"{TORCH}/{path}", "")
+    if not re.fullmatch("[0-9a-f]{64}", digest):
+        raise Refusal(
+            f"{LOCK} of the mirror {where} does not name {TORCH}/{path}: add it with gaudi3-deploy mirror fill, or set "
+            "pytorch_repository_url to another address."
+        )
+    return digest

@@ -1,0 +1,103 @@
+"""What a mirror's lock says to those who install from it, and where in a mirror each part of a release is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ansible_collections.gaudi3.scale.plugins.module_utils import _mirror as mirror
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+
+WHERE = "http://mirror.example/gaudi"
+RELEASE = "1.23.0-695"
+
+
+def lock(**more: Any) -> bytes:
+    files = [{"path": path, "sha256": "a" * 64, "size": 1, "origin": "x"} for path in ("a/b", "a/c", "key")]
+    return json.dumps({"schema": 1, "release": RELEASE, "files": files, **more}).encode()
+
+
+def refusal(call: Callable[..., object], *given: object) -> str:
+    with pytest.raises(Refusal) as caught:
+        call(*given)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "address"), [(None, ""), ("", ""), (f"{WHERE}/", WHERE), ("https://m:8443", "https://m:8443")]
+)
+def test_an_address(given: object, address: str) -> None:
+    assert mirror.mirror_address(given) == address
+
+
+@pytest.mark.parametrize("given", ["mirror.example", "ftp://m/x", "http://me:pass@m/x", ["http://m"], 7, "http://"])
+def test_an_address_that_is_none(given: object) -> None:
+    said = refusal(mirror.mirror_address, given)
+    assert said.startswith("gaudi_mirror has to be the http or https address of a folder") and "pass" not in said
+
+
+def test_without_a_mirror_each_part_is_at_its_own_publisher() -> None:
+    assert mirror.addresses("", "9.6") == {
+        "apt": "https://vault.habana.ai/artifactory/debian",
+        "apt_key": "https://vault.habana.ai/artifactory/api/gpg/key/public",
+        "rpm": "https://vault.habana.ai/artifactory/rhel/9/9.6",
+        "rpm_key": "https://vault.habana.ai/artifactory/gaudi-general/keyPairs/primary/public",
+        "pytorch": "https://vault.habana.ai/artifactory/gaudi-pt-modules",
+        "index": "",
+        "wrapper": "https://raw.githubusercontent.com/HabanaAI/hccl_ofi_wrapper/bea1d6f65e2be76f5f703403787cb8a3fde5ebaa",
+    }
+
+
+def test_with_a_mirror_every_part_is_there() -> None:
+    assert all(each.startswith(f"{WHERE}/") for each in mirror.addresses(WHERE, "9.6").values())
+    assert mirror.below(WHERE, f"{WHERE}/pypi/simple/") == "pypi/simple"
+    assert mirror.below(WHERE, f"{WHERE}2/pypi") == mirror.below("", "/x") == mirror.below(WHERE, None) == ""
+
+
+def test_a_lock_is_read() -> None:
+    content = lock()
+    digest = hashlib.sha256(content).hexdigest()
+    sealed = mirror.lock_of(content, WHERE, digest.upper())
+    assert (sealed.release, sorted(sealed.files)) == (RELEASE, ["a/b", "a/c", "key"])
+    said = refusal(mirror.lock_of, content, WHERE, "0" * 64)
+    assert said == (
+        f"lock.json of the mirror {WHERE} has SHA-256 {digest}, not {'0' * 64} as gaudi_mirror_lock_sha256 says: it "
+        "was changed after it was sealed, or is of another mirror."
+    )
+
+
+@pytest.mark.parametrize(
+    "content", [b"<html>", b"[]", b"null", b'{"schema": 1}', lock(schema=2), lock(files=[1]), b"\xff"]
+)
+def test_what_is_no_lock(content: bytes) -> None:
+    said = refusal(mirror.lock_of, content, WHERE)
+    assert said.startswith(f"What {WHERE}/lock.json answers is no lock of a mirror (")
+
+
+def test_a_mirror_of_another_release_or_without_a_part_is_refused_by_name() -> None:
+    sealed = mirror.lock_of(lock(), WHERE)
+    mirror.refuse_unfit(sealed, WHERE, RELEASE, {"x_url": "a", "y_url": "key"})
+    assert refusal(mirror.refuse_unfit, sealed, WHERE, "1.24.0-1007", {}) == (
+        f"The mirror {WHERE} is of release 1.23.0-695, and synapseai_release is 1.24.0-1007: set synapseai_release to "
+        "the mirror's release, or gaudi_mirror to another mirror."
+    )
+    assert refusal(mirror.refuse_unfit, sealed, WHERE, RELEASE, {"x_url": "a", "y_url": "b", "z_url": "ke"}) == (
+        f"The mirror {WHERE} does not have b (y_url), ke (z_url): add it with gaudi3-deploy mirror fill, or set the "
+        "variable to another address."
+    )
+
+
+def test_the_digest_of_a_tarball() -> None:
+    files = [
+        {"path": f"{mirror.TORCH}/1/t.tgz", "sha256": "b" * 64},
+        {"path": f"{mirror.TORCH}/odd.tgz", "sha256": "b"},
+    ]
+    sealed = mirror.lock_of(lock(files=files), WHERE)
+    assert mirror.tarball_digest(sealed, WHERE, "1/t.tgz") == "b" * 64
+    for path in ("2/t.tgz", "odd.tgz"):
+        said = refusal(mirror.tarball_digest, sealed, WHERE, path)
+        assert said.startswith(f"lock.json of the mirror {WHERE} does not name artifactory/gaudi-pt-modules/{path}:")
