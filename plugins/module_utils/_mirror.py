@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from ._known_bad import KnownBad, known_bad
 from ._printable import printable
 from ._refusal import Refusal
 
@@ -133,8 +134,24 @@ def sealed_at(url: str, sha256: str, timeout: int) -> Sealed:
     return lock_of(bytes(content), url, sha256)
 
 
+def poisoned(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Wheels that no environment may have, each with what is said of it."""
+    for path in sorted(paths):
+        parts = path.rpartition("/")[2].split("-")
+        if not path.startswith(f"{WHEELS}/") or len(parts) < 2:
+            continue
+        name = re.sub(r"[-_.]+", "-", parts[0]).lower()
+        for bad in known_bad({name: parts[1]}):
+            yield path, poison(bad, parts[1])
+
+
+def poison(bad: KnownBad, version: str) -> str:
+    """What is said of a release that no environment may have."""
+    return f"is {bad.package} {version}, which {bad.reason} ({bad.source}, {bad.date})"
+
+
 def refuse_unfit(sealed: Sealed, where: str, release: str, wanted: Mapping[str, str]) -> None:
-    """Refuse a mirror that is not of a release, or lacks what nodes would take from it.
+    """Refuse a mirror that is not of a release, has a poisoned wheel, or lacks what nodes would take from it.
 
     ``wanted`` has the path of a file or folder by the variable that names it.
     """
@@ -143,6 +160,8 @@ def refuse_unfit(sealed: Sealed, where: str, release: str, wanted: Mapping[str, 
             f"The mirror {where} is of release {printable(sealed.release)}, and synapseai_release is "
             f"{printable(release)}: set synapseai_release to the mirror's release, or gaudi_mirror to another mirror."
         )
+    for path, said in poisoned(sealed.files):
+        raise Refusal(f"The mirror {where} has {path}, which {said}: do not install from it, and fill another one.")
     lacks = {
         variable: path
         for variable, path in wanted.items()

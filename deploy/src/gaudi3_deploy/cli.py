@@ -12,6 +12,7 @@ from gaudi3_deploy.commands import (
     audit,
     check,
     down,
+    holes,
     mirror,
     provision,
     reach,
@@ -25,7 +26,7 @@ from gaudi3_deploy.commands import (
 from gaudi3_deploy.errors import DeployError, UsageError
 
 #: Each adds its commands; they are listed in this order.
-GROUPS = (check, provision, reach, show, run, replace, down, serving, versions, mirror, audit, teams)
+GROUPS = (check, provision, reach, show, run, replace, down, serving, versions, mirror, holes, audit, teams)
 
 
 def main() -> NoReturn:

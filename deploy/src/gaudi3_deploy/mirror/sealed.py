@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from gaudi3_deploy.collection._mirror import LOCK
+from gaudi3_deploy.collection._mirror import LOCK, poisoned
 from gaudi3_deploy.collection._printable import printable
 from gaudi3_deploy.errors import DeployError, UsageError
 
@@ -133,6 +133,8 @@ def _faults(folder: Path, lock: Lock) -> Iterator[str]:
     if (folder / UNFINISHED).is_dir():
         yield f"{UNFINISHED}: a run of `gaudi3-deploy mirror fill` was not finished; start it again"
     there = dict(_files(folder))
+    for path, said in poisoned({*lock.files, *there}):
+        yield f"{printable(path)}: {said}"
     for path, kept in sorted(lock.files.items()):
         other = release_in(path)
         if other not in ("", lock.release):

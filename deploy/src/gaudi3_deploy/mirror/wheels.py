@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gaudi3_deploy.collection._known_bad import refuse_known_bad_pins
-from gaudi3_deploy.collection._mirror import INDEX, WHEELS
+from gaudi3_deploy.collection._mirror import INDEX, WHEELS, poisoned
 from gaudi3_deploy.collection._printable import printable
 from gaudi3_deploy.collection._refusal import Refusal
 from gaudi3_deploy.errors import DeployError, UsageError
@@ -48,6 +48,8 @@ def wheels(requirements: Path, python: str, index: str) -> list[Wanted]:
         if not url.startswith(("http://", "https://")) or "@" in url.split("/")[2]:
             raise UsageError(f"pip takes {name} from {printable(url.partition(':')[0])}: give an index without a user.")
         found.append(Wanted(f"{WHEELS}/{name.replace('%2B', '+')}", url, digest))
+    for path, said in poisoned(each.path for each in found):
+        raise UsageError(f"{requirements} comes to {path.rpartition('/')[2]}, which {said}: write another release.")
     return found
 
 

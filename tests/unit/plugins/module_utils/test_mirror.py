@@ -101,3 +101,15 @@ def test_the_digest_of_a_tarball() -> None:
     for path in ("2/t.tgz", "odd.tgz"):
         said = refusal(mirror.tarball_digest, sealed, WHERE, path)
         assert said.startswith(f"lock.json of the mirror {WHERE} does not name artifactory/gaudi-pt-modules/{path}:")
+
+
+def test_a_mirror_with_a_poisoned_wheel_is_refused_by_name() -> None:
+    names = ("Lightning-2.6.3-py3", "lightning-2.6.6-py3", "pytorch_lightning-2.6.2-py3", "odd")
+    files = [{"path": f"pypi/wheels/{name}-none-any.whl", "sha256": "b" * 64} for name in names]
+    sealed = mirror.lock_of(lock(files=[*files, {"path": "a/lightning-2.6.3.whl", "sha256": "b"}]), WHERE)
+    assert [path for path, _said in mirror.poisoned(sealed.files)] == [files[0]["path"], files[2]["path"]]
+    assert refusal(mirror.refuse_unfit, sealed, WHERE, RELEASE, {}) == (
+        f"The mirror {WHERE} has pypi/wheels/Lightning-2.6.3-py3-none-any.whl, which is lightning 2.6.3, which steals "
+        "credentials as soon as it is imported (GHSA-w37p-236h-pfx3, 2026-04-30): do not install from it, and fill "
+        "another one."
+    )

@@ -1,0 +1,251 @@
+"""Holes of a mirror's packages: the right verdict for every set, from made advisories with the shapes of real ones."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, Deploy
+from gaudi3_deploy.collection._mirror import LOCK
+from gaudi3_deploy.errors import DeployError, UsageError
+from gaudi3_deploy.holes import advisories, frozen, ledger, order, vex
+from gaudi3_deploy.mirror.sealed import Kept, Lock
+
+RELEASE = "1.23.0-695"
+FIXED, ABSENT, OPEN, REACHES = "vulnerable_code_not_present", "absent", "under_investigation", "affected"
+UNREACHED = "vulnerable_code_not_in_execute_path"
+#: Two sets of a mirror: wheels, a package of each distribution, and the vendor's tarball, which counts as a torch.
+SETS = {
+    "old": ["lightning-2.6.5", "numpy-2.0.0rc1", "Pillow-9.0.0", "torchmetrics-1.8.0+cpu", "rich-15.0.0"],
+    "new": ["lightning-2.6.6", "numpy-2.1.0", "pillow-10.0.0", "torchmetrics-1.8.1", "aiohttp-3.9.0"],
+}
+SYSTEM = {
+    "old": ["pool/openssl_1%3a3.0.2-0ubuntu1~22.04_amd64.deb", "rhel/zlib-1.2.11-40.el9.x86_64.rpm"],
+    "new": ["pool/openssl_1%3a3.0.2-0ubuntu1_amd64.deb", "rhel/zlib-1.2.11-41.el9_1.x86_64.rpm"],
+}
+
+
+def osv(name: str, package: str, *events: str, ecosystem: str = "PyPI", **more: Any) -> dict[str, Any]:
+    """A made advisory: its events as "introduced 0"."""
+    ranges = [{"type": "ECOSYSTEM", "events": [dict([event.split(" ")]) for event in events]}] if events else []
+    affected = {"package": {"ecosystem": ecosystem, "name": package}, "ranges": ranges}
+    affected["versions"] = more.pop("versions", [])
+    return {"id": name, "summary": f"made: {name}", "affected": [affected], **more}
+
+
+#: Each with its verdict on the old set and on the new one.
+MADE: list[tuple[dict[str, Any], str, str]] = [
+    (osv("MADE-01", "numpy", "introduced 0", "fixed 2.0.0"), OPEN, FIXED),  # a candidate comes before its release
+    (osv("MADE-02", "numpy", "introduced 2.0.0", "fixed 2.2"), FIXED, OPEN),
+    (osv("MADE-03", "numpy", "introduced 0", "last_affected 2.1.0"), OPEN, OPEN),
+    (osv("MADE-04", "numpy", "introduced 0", "last_affected 2.0.0"), OPEN, FIXED),
+    (osv("MADE-05", "numpy", "introduced 0"), OPEN, OPEN),
+    (osv("MADE-06", "NumPy", "introduced 0", "fixed 1.26", "introduced 2.0.0rc1", "fixed 2.0.1"), OPEN, FIXED),
+    (osv("MADE-07", "numpy", "fixed 2.0.1", "introduced 2.0.0rc1"), OPEN, FIXED),  # in any order
+    (osv("MADE-08", "numpy", versions=["1.0", "2.1"]), FIXED, OPEN),  # 2.1 is 2.1.0
+    (osv("MADE-09", "numpy", versions=["2004d", "2.0.0rc1"]), OPEN, FIXED),
+    (osv("MADE-10", "numpy"), OPEN, OPEN),  # nothing to compare with
+    (osv("MADE-11", "numpy", "introduced 0", "fixed odd"), OPEN, OPEN),
+    (osv("MADE-12", "pillow", "introduced 0", "fixed 10.0.0"), OPEN, FIXED),
+    (osv("MADE-13", "PILLOW", "introduced 9.0.0", "limit 10"), OPEN, FIXED),
+    (osv("MADE-14", "torchmetrics", "introduced 0", "last_affected 1.8.0"), OPEN, FIXED),  # with a local part, too
+    (osv("MADE-15", "torchmetrics", versions=["1.8.0"]), OPEN, FIXED),
+    (osv("MADE-16", "rich", "introduced 0"), OPEN, ABSENT),
+    (osv("MADE-17", "aiohttp", "introduced 0", "fixed 3.9.0"), ABSENT, FIXED),
+    (osv("MADE-18", "aiohttp", "introduced 3.9.0"), ABSENT, OPEN),
+    (osv("MADE-19", "rich", "introduced 0", withdrawn="2026-01-01T00:00:00Z"), ABSENT, ABSENT),
+    (osv("MADE-20", "rich", "introduced 0", ecosystem="npm"), ABSENT, ABSENT),
+    (osv("MADE-21", "torch", "introduced 0", "fixed 2.10.0"), OPEN, OPEN),  # the vendor's, of 2.9.0
+    (osv("MADE-22", "torch", "introduced 0", "fixed 2.8.0"), FIXED, FIXED),
+    (osv("MAL-MADE-23", "rich", versions=["15.0.0"]), REACHES, ABSENT),
+    (osv("MAL-MADE-24", "aiohttp", versions=["3.9.9"]), ABSENT, FIXED),
+    (osv("MADE-25", "openssl", "introduced 0", "fixed 1:3.0.2-0ubuntu1", ecosystem="Ubuntu:22.04:LTS"), OPEN, FIXED),
+    (osv("MADE-26", "openssl", "introduced 0", "fixed 3.1", ecosystem="Debian:12"), FIXED, FIXED),  # its epoch is 0
+    (osv("MADE-27", "zlib", "introduced 0", "fixed 0:1.2.11-41.el9", ecosystem="Red Hat:9"), OPEN, FIXED),
+    (osv("MADE-28", "zlib", "introduced 0", ecosystem="PyPI"), ABSENT, ABSENT),
+    # The shape of a real one, whose fixed release does not exist, and of the advisory on the poisoned releases.
+    (
+        osv("GHSA-qqmf-gpg7-g8gw", "lightning", "introduced 0", "fixed 2022.6.15", aliases=["CVE-2026-58659"]),
+        UNREACHED,
+        FIXED,
+    ),
+    (osv("GHSA-w37p-236h-pfx3", "lightning", versions=["2.6.2", "2.6.3"]), FIXED, FIXED),
+]
+
+
+def lock(name: str, *more: str) -> Lock:
+    """A mirror's lock with the files of a set."""
+    torch = "artifactory/gaudi-pt-modules/1.23.0/695/pytorch/ubuntu2204/pytorch_modules-v2.9.0_1.23.0_695.tgz"
+    wheels = [f"pypi/wheels/{each}-py3-none-any.whl" for each in (*SETS[name], *more)]
+    return Lock(RELEASE, {path: Kept(path, "0" * 64, 1, "made") for path in (*wheels, *SYSTEM[name], torch)})
+
+
+def judged(sealed: Lock) -> list[ledger.Verdict]:
+    """The verdicts on the packages of a lock."""
+    known = [advisories._advisory(record) for record, _old, _new in MADE]
+    return ledger.verdicts_on(known, frozen.packages(sealed), ledger.rows(ledger.OURS))
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_thirty_advisories_have_the_right_verdict_on_every_set(name: str) -> None:
+    found = judged(lock(name))
+    said = {each.advisory.id: each.justification or each.status for each in found}
+    assert len(MADE) == 30
+    assert {record["id"]: said.get(record["id"], ABSENT) for record, _old, _new in MADE} == {
+        record["id"]: new if name == "new" else old for record, old, new in MADE
+    }
+    assert {each.poisoned for each in found if each.status == "affected"} <= {True}
+
+
+def test_a_poisoned_release_is_named_as_such() -> None:
+    found = judged(lock("new", "lightning-2.6.3"))
+    (verdict,) = [each for each in found if each.status == "affected"]
+    assert (verdict.advisory.id, verdict.package.version, verdict.poisoned) == ("GHSA-w37p-236h-pfx3", "2.6.3", True)
+    assert verdict.statement.startswith("It is lightning 2.6.3, which steals credentials as soon as it is imported")
+
+
+def test_the_ledger_is_true_of_the_trainer() -> None:
+    """What it says is never called is never called, and each row has its source and day."""
+    files = (ROOT / "trainer/src").rglob("*.py")
+    assert [path for path in files if "load_from_checkpoint(" in path.read_text()] == []
+    for row in ledger.rows(ledger.OURS):
+        assert row.source.startswith("https://") and row.date >= "2026-01-01" and row.status == "not_affected"
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"status": "fine"}, "status of X is 'fine': give not_affected or affected"),
+        ({"justification": "luck"}, "justification of X is 'luck': give one of component_not_present, "),
+        ({"status": "affected", "justification": ""}, "X has no action"),
+        ({"source": ""}, "X lacks one of statement, source and date"),
+        ({"versions": "newer"}, "versions of X: Invalid specifier"),
+        ({"advisory": None}, "advisory"),
+    ],
+)
+def test_a_ledger_that_is_not_right(tmp_path: Path, row: dict[str, Any], said: str) -> None:
+    right = {"advisory": "X", "status": "not_affected", "justification": UNREACHED, "statement": "a", "source": "b"}
+    given = {key: each for key, each in {**right, "date": "2026-01-01", **row}.items() if each is not None}
+    (tmp_path / "mine.yml").write_text(json.dumps([given]))
+    with pytest.raises(UsageError, match=r"mine\.yml is no ledger of holes \(") as caught:
+        ledger.rows(tmp_path / "mine.yml")
+    assert said in str(caught.value)
+
+
+def test_holes_of_a_mirror_offline_as_a_table_and_as_vex(deploy: Deploy, tmp_path: Path) -> None:
+    mirror = deploy.folder / "mirror"
+    mirror.mkdir()
+    (mirror / LOCK).write_text(lock("new").text())
+    with zipfile.ZipFile(deploy.folder / "all.zip", "w") as archive:
+        for record, _old, _new in MADE:
+            archive.writestr(f"{record['id']}.json", json.dumps(record))
+    files = ("--openvex", "open.json", "--cyclonedx", "cyclone.json")
+    said = deploy.run("mirror", "holes", "mirror", "all.zip", *files, code=1).splitlines()
+    assert said[-1] == "8 packages of 1.23.0-695; advisories: 30, verdicts: 25, reaching the use: 0, undecided: 8"
+    (line,) = [each for each in said if each.startswith("GHSA-qqmf")]
+    assert line.startswith(
+        "GHSA-qqmf-gpg7-g8gw lightning 2.6.6: not_affected (vulnerable_code_not_present). The hole is"
+    )
+    first = json.loads((deploy.folder / "open.json").read_text())
+    assert first["@context"] == "https://openvex.dev/ns/v0.2.0" and len(first["statements"]) == 25
+    for each in first["statements"]:
+        assert ("justification" in each) == (each["status"] == "not_affected")
+        assert ("action_statement" in each) == (each["status"] == "affected")
+        ((product,),) = [each["products"]]
+        assert (
+            product["@id"] == "pkg:generic/gaudi3-mirror@1.23.0-695"
+            and product["subcomponents"][0]["@id"][:4] == "pkg:"
+        )
+    second = json.loads((deploy.folder / "cyclone.json").read_text())
+    refs = {each["bom-ref"] for each in second["components"]}
+    assert all(each["affects"][0]["ref"] in refs for each in second["vulnerabilities"])
+    states = {each["analysis"]["state"] for each in second["vulnerabilities"]}
+    assert (second["specVersion"], states) == ("1.6", {"not_affected", "in_triage"})
+
+    # What the owner decides comes first, and then none is left.
+    mine = [
+        {"advisory": record["id"], "status": "not_affected", "justification": "inline_mitigations_already_exist",
+         "statement": "Behind our proxy.", "source": "https://wiki.example/1", "date": "2026-11-29"}
+        for record, _old, new in MADE if new == OPEN
+    ]  # fmt: skip
+    (deploy.folder / "mine.yml").write_text(json.dumps(mine))
+    said = deploy.run("mirror", "holes", "mirror", "all.zip", "--ledger", "mine.yml").splitlines()
+    assert said[-1].endswith("verdicts: 25, reaching the use: 0, undecided: 0")
+    told = json.loads(deploy.run("mirror", "holes", "mirror", "all.zip", "--ledger", "mine.yml", "--json"))
+    assert (told["packages"], told["poisoned"], len(told["verdicts"])) == (8, [], 25)
+
+
+def test_a_poisoned_wheel_in_a_mirror_is_refused_by_name(deploy: Deploy) -> None:
+    mirror = deploy.folder / "mirror"
+    path = "pypi/wheels/lightning-2.6.3-py3-none-any.whl"
+    (mirror / path).parent.mkdir(parents=True)
+    (mirror / path).write_bytes(b"bad")
+    kept = Kept(path, hashlib.sha256(b"bad").hexdigest(), 3, "x")
+    (mirror / LOCK).write_text(Lock(RELEASE, {path: kept}).text())
+    why = "is lightning 2.6.3, which steals credentials as soon as it is imported (GHSA-w37p-236h-pfx3, 2026-04-30)"
+    assert deploy.run("mirror", "verify", "mirror", code=1).splitlines()[0] == f"{path}: {why}"
+    (deploy.folder / "none.json").write_text("[]")
+    assert deploy.run("mirror", "holes", "mirror", "none.json", code=1).splitlines()[0] == f"{path}: {why}"
+    said = deploy.run("mirror", "holes", "mirror", "none.json", "--openvex", "x", code=1)
+    assert "OpenVEX has no document without statements" in said and not (deploy.folder / "x").exists()
+
+
+def test_what_is_no_advisory(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    for text in ("[", "[1]", "{}", json.dumps({**MADE[0][0], "affected": [1]}), "[" * 10_000):
+        path.write_text(text)
+        with pytest.raises(UsageError, match=r"a\.json is no OSV record \(.*\): take it out\.$"):
+            advisories.read([path])
+    with pytest.raises(UsageError, match="cannot be read"):
+        advisories.read([tmp_path / "missing.json"])
+    git = {"type": "GIT", "repo": "x", "events": [{"introduced": "0"}]}
+    path.write_text(
+        json.dumps({"id": "X", "affected": [{"package": {"ecosystem": "PyPI", "name": "a"}, "ranges": [git]}]})
+    )
+    (found,) = advisories.read([tmp_path])
+    assert found.affected[0].reaches("1.0") is None and found.affected[0].ranges == ()
+    with pytest.raises(DeployError):
+        vex.openvex([], RELEASE, "now")
+
+
+DEBIAN = [
+    "1.0", "1.0-0", "1.0-1", "1.0~rc1", "1.0~rc1-1", "1.0~~", "1.0+b1", "1.0a", "1.0-1ubuntu0.1", "1:0.9", "0:1.0",
+    "1.10", "1.9", "01.0", "1.0-1~bpo12+1", "1.0.0", "2.35-0ubuntu3.8", "2:8.2-1", "1.0-a", "1.0z-2",
+]  # fmt: skip
+
+
+@pytest.mark.skipif(not shutil.which("dpkg"), reason="dpkg is missing, which says how it orders versions")
+def test_versions_of_debian_are_ordered_as_dpkg_orders_them() -> None:
+    random.seed(40)
+    made = ["1" + "".join(random.choices("01aZ~.+", k=random.randint(1, 6))) for _ in range(40)]
+    pairs = [(random.choice(DEBIAN), random.choice(DEBIAN)) for _ in range(40)] + list(
+        zip(made[::2], made[1::2], strict=True)
+    )
+    for left, right in pairs:
+        said = {
+            sign for word, sign in (("lt", -1), ("eq", 0), ("gt", 1))
+            if not subprocess.run(["dpkg", "--compare-versions", left, word, right]).returncode
+        }  # fmt: skip
+        assert {order.compare_debian(left, right)} == said, (left, right)
+
+
+RPM = """
+1.0 = 1.0; 1.0 < 2.0; 2.0 < 2.0.1; 2.0.1 < 2.0.1a; 5.5p1 < 5.5p2; 5.5p1 < 5.5p10; 10xyz < 10.1xyz; xyz10 < xyz10.1;
+xyz.4 < 8; 5.5p2 < 5.6p1; 6.0 < 6.0.rc1; 10a1 < 10b2; 7.1 < 7.1.2; 20101121 < 20101122; 2_0 = 2.0; a+ = a_; 1.05 = 1.5;
+1.0~rc1 < 1.0; 1.0~rc1~git123 < 1.0~rc1; 1.0 < 1.0^; 1.0^git1 < 1.0^git2; 1.0^git1 < 1.01; 1.0^20160101 < 1.0.1;
+1.0~rc1 < 1.0~rc1^git1; 1.0^git1~pre < 1.0^git1; 2.0-1 < 1:1.0-1; 1.0-1 < 1.0-2; 1.0 = 1.0-2; 0:1.0-1 = 1.0-1
+"""
+
+
+@pytest.mark.parametrize("row", [each.strip() for each in RPM.split(";")])
+def test_versions_of_rpm_are_ordered_as_its_own_table_says(row: str) -> None:
+    left, sign, right = row.split()
+    assert order.compare_rpm(left, right) == (-1 if sign == "<" else 0)
+    assert order.compare_rpm(right, left) == (1 if sign == "<" else 0)
