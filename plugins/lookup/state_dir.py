@@ -21,7 +21,7 @@ options:
   _terms:
     description: What is kept there.
     type: str
-    choices: [health, doctor]
+    choices: [certificates, health, doctor]
     required: true
   folder:
     description: A folder that the user gives, relative to where C(ansible-playbook) runs. If empty, the default.
@@ -61,7 +61,11 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._secrets_dir import o
 from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
 
 #: The variable that names the folder, by what is kept there.
-VARIABLES = {"health": "health_directory", "doctor": "doctor_directory"}
+VARIABLES = {
+    "certificates": "certificate_directory",
+    "health": "health_directory",
+    "doctor": "doctor_directory",
+}
 
 
 class LookupModule(LookupBase):

@@ -10,6 +10,7 @@ import typer
 from gaudi3_deploy.app import app
 from gaudi3_deploy.commands import (
     audit,
+    certificate,
     check,
     down,
     holes,
@@ -26,7 +27,7 @@ from gaudi3_deploy.commands import (
 from gaudi3_deploy.errors import DeployError, UsageError
 
 #: Each adds its commands; they are listed in this order.
-GROUPS = (check, provision, reach, show, run, replace, down, serving, versions, mirror, holes, audit, teams)
+GROUPS = (check, provision, reach, show, run, replace, down, serving, versions, mirror, holes, certificate, audit, teams)
 
 
 def main() -> NoReturn:

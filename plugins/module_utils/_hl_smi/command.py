@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Callable, Optional, TypeVar
 
 from .hl_smi import (
     QUERY_FIELDS,
+    ROW_FIELDS,
     UNCONFIRMED_FIELDS,
     HlSmiError,
     Log,
@@ -118,6 +119,11 @@ class HlSmi:
         numbers = ",".join(str(port.port) for port in ports)
         found = self._parsed(("-n", "stats", "-i", bus_id, "-P", numbers), parse_counters)
         return [replace(port, counters=found.get(port.port)) for port in ports]
+
+    def replaced_rows(self) -> list[dict[str, str]]:
+        """The rows of all cards' memory that were replaced, each with its address and cause."""
+        arguments = ("--query-row-replacement", ",".join(ROW_FIELDS), "-f", "csv,noheader")
+        return self._parsed(arguments, lambda output: parse_csv(output, ROW_FIELDS))
 
     def _parsed(self, arguments: tuple[str, ...], parse: Callable[[str], Parsed]) -> Parsed:
         output = self._call(*arguments)

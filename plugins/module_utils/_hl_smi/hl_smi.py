@@ -33,6 +33,9 @@ QUERY_FIELDS = (
 # Not in the vendor's list of fields, but read by a public tool: asked for, and given up when refused.
 UNCONFIRMED_FIELDS = ("power.max",)
 
+#: Of each row of memory that was replaced.
+ROW_FIELDS = ("uuid", "replaced_rows.address", "replaced_rows.cause")
+
 # The cells that name a card, and how they look.
 MANDATORY_FIELDS = {
     "index": re.compile(r"\d+"),

@@ -17,6 +17,7 @@ from .near import nearest
 OF_PLAYBOOKS = frozenset(
     f"{prefix}_{name}"
     for prefix, names in {
+        "certificate": ("directory", "hl_qual", "key", "qualify", "restart", "timeout", "train"),
         "doctor": ("cards", "consent", "directory", "quick"),
         "gaudi": (
             "accept_variables", "apt_cache_valid_time", "bmc_address", "bmc_ca_file", "bmc_fingerprint", "bmc_from",
@@ -38,7 +39,7 @@ OF_PLAYBOOKS = frozenset(
     for name in names
 )  # fmt: skip
 #: What names of the collection begin with, besides the names of its roles.
-PREFIXES = ("doctor", "gaudi", "health", "provision")
+PREFIXES = ("certificate", "doctor", "gaudi", "health", "provision")
 #: Likeness from which a name counts as one that was misspelt: of what stands behind a role's name, and of whole names.
 ALIKE, ALIKE_ELSEWHERE = 0.75, 0.9
 

@@ -132,6 +132,7 @@ READ = {
     "playbooks/bmc.yml: _bmc_asked": INVENTORY,
     "playbooks/bmc.yml: _bmc_lines": "bmc_lines",
     "playbooks/bmc.yml: content": "bmc_metrics",
+    "playbooks/certificate.yml: answers": "certificate_answers",
     "playbooks/doctor.yml: _doctor_lines": "doctor_letter",
     "playbooks/doctor.yml: _doctor_logins": INVENTORY,
     "playbooks/heal.yml: _heal_decided": CONTROLLER,
@@ -191,6 +192,8 @@ def test_templates_read_other_nodes_through_filters_too() -> None:
 #: Tasks that are done once for all nodes, or on the controller, and read what a task registered on a node.
 ONCE = {
     ("playbooks/bmc.yml", "Sum up", "_bmc"),
+    ("playbooks/certificate.yml", "Write the certificates", "_certificate"),
+    ("playbooks/certificate.yml", "Write the certificates", "_certificate_bmc"),
     ("playbooks/doctor.yml", "Write the report", "_doctor"),  # the action plugin refuses an answer without a report
     ("playbooks/doctor.yml", "Sum up", "_doctor"),
     ("playbooks/heal.yml", "Decide what is done", "_heal_seen"),
