@@ -15,7 +15,7 @@ from .._kinds import mapping, parsed
 from .._printable import printable
 from .._refusal import Refusal
 from .evidence import Evidence, read
-from .judge import Judgement, judge
+from .judge import Judgement, assess
 
 #: Bytes that a certificate may have: sixteen cards with all their rows and ports have less.
 LARGEST = 8 << 20
@@ -37,7 +37,7 @@ def file_of(node: str) -> str:
 
 def write(evidence: Evidence) -> str:
     """The text of the file."""
-    content = {"certificate": evidence.as_facts(), "judgement": judge(evidence).as_facts()}
+    content = {"certificate": evidence.as_facts(), "judgement": assess(evidence).as_facts()}
     return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
 
 
@@ -47,7 +47,7 @@ def load(text: str, name: str) -> Certificate:
     if "certificate" not in content:
         raise Refusal(f"{printable(name, 300)} is no certificate: give a file NODE.certificate.json.")
     evidence = read(content["certificate"])
-    judgement = judge(evidence)
+    judgement = assess(evidence)
     said = mapping(content.get("judgement")).get("grade")
     if said != judgement.grade:
         raise Refusal(

@@ -93,7 +93,7 @@ class Card:
 
     @property
     def name(self) -> str:
-        """How people are told of it: the serial number is what a seller has on paper."""
+        """What people call it: the serial number is what a seller has on paper."""
         return f"accel{self.index} ({self.serial or 'no serial number'})"
 
 

@@ -56,7 +56,7 @@ class Judgement:
         return {**facts, "broken": list(facts["broken"]), "noted": list(facts["noted"])}
 
 
-def judge(evidence: Evidence) -> Judgement:
+def assess(evidence: Evidence) -> Judgement:
     """The judgement on what was said of a machine."""
     broken = tuple(
         Finding(rule.section, component, said, rule.grade, rule.name, rule.source, rule.cure)

@@ -160,10 +160,10 @@ def _quiet(certificate: Certificate) -> str:
     return f"Nothing broken or noted, as far as the sources answered: {', '.join(empty) or 'no section'}."
 
 
-def _sentence(each: Finding) -> str:
-    if not each.grade:
-        return f"{each.sentence} (noted, not graded)"
-    return f"{each.sentence} ({each.grade}, rule {each.rule}; {each.source}; {each.cure})"
+def _sentence(finding: Finding) -> str:
+    if not finding.grade:
+        return f"{finding.sentence} (noted, not graded)"
+    return f"{finding.sentence} ({finding.grade}, rule {finding.rule}; {finding.source}; {finding.cure})"
 
 
 def _rules() -> list[Sequence[str]]:

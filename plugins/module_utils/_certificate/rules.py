@@ -17,7 +17,7 @@ from .evidence import Card, Evidence
 CURABLE, BROKEN = "B", "C"
 #: How many cards each board has (the vendor's pages of both).
 CARDS_OF = {"HL-325L": 8, "HL-225": 8}
-#: The driver's word for a card that it gave up; its other words end with a reset or with the driver loaded anew.
+#: The driver's word for a card that it gave up; its other words end with a reset or with the driver loaded again.
 _GIVEN_UP = "Disabled"
 OPERATIONAL = "Operational"
 _QUIET = frozenset({"", "normal", "no failure", "false"})
@@ -66,7 +66,7 @@ def raised(value: Any) -> Optional[bool]:
     return True
 
 
-def _each(evidence: Evidence, look: Callable[[Card], Optional[str]]) -> Iterator[Said]:
+def _of_cards(evidence: Evidence, look: Callable[[Card], Optional[str]]) -> Iterator[Said]:
     for card in evidence.cards:
         said = look(card)
         if said:
@@ -84,7 +84,7 @@ def _status(lost: bool) -> Callable[[Evidence], Iterator[Said]]:
         bad = card.status not in (None, OPERATIONAL) and (card.status == _GIVEN_UP) is lost
         return f"the driver says {card.status!r}" if bad else None
 
-    return lambda evidence: _each(evidence, look)
+    return lambda evidence: _of_cards(evidence, look)
 
 
 def _internal_down(evidence: Evidence) -> Iterator[Said]:
@@ -152,34 +152,36 @@ RULES = (
     ),
     Rule(
         "card-given-up", STATE, BROKEN, "the driver's word for a card is Disabled",
-        "the driver's source", "load the driver anew once; if it stays, have the card replaced", _status(True),
+        "the driver's source", "load the driver again once; if it stays, have the card replaced", _status(True),
     ),
     Rule(
         "card-status", STATE, CURABLE, "the driver's word for a card is another than Operational",
-        "the driver's source", "reset the card or load the driver anew, and take a new certificate", _status(False),
+        "the driver's source", "reset the card or load the driver again, and take a new certificate", _status(False),
     ),
     Rule(
         "pcie", STATE, CURABLE, "a PCIe link is below what its card can do",
-        "hl-smi: current and max of one link", "seat the card anew and boot", lambda each: _each(each, _pcie),
+        "hl-smi: current and max of one link", "seat the card again and boot", lambda each: _of_cards(each, _pcie),
     ),
     Rule(
         "internal-link", LINKS, BROKEN, "an internal port is down",
-        "hl-smi -n link; the port is a trace of the board", "load the driver anew once; if it stays, replace the board",
+        "hl-smi -n link; the port is a trace of the board",
+        "load the driver again once; if it stays, replace the board",
         _internal_down,
     ),
     Rule(
         "memory-uncorrected", ERRORS, CURABLE, "memory errors were not corrected since the driver was loaded",
         "the driver's table of events: a hard reset", "reset the card, and take a new certificate",
-        lambda each: _each(each, _uncorrected),
+        lambda each: _of_cards(each, _uncorrected),
     ),
     Rule(
         "rows-pending", MEMORY, CURABLE, "rows of memory wait to be replaced",
-        "hl-smi -d ROW_REPLACEMENT", "reset the card, and take a new certificate", lambda each: _each(each, _pending),
+        "hl-smi -d ROW_REPLACEMENT", "reset the card, and take a new certificate",
+        lambda each: _of_cards(each, _pending),
     ),
     Rule(
         "memory-repair", MEMORY, BROKEN, "the controller says that memory cannot be repaired",
         "the controller's own word (HBMMBISTUnrepairable, SRAMRepairFailure)", "have the card replaced",
-        lambda each: _each(each, _repair),
+        lambda each: _of_cards(each, _repair),
     ),
     Rule(
         "alert-critical", STATE, BROKEN, "the controller raises an alert that is published as Critical or Fatal",

@@ -55,7 +55,7 @@ def _of_card(card: Card) -> Iterator[tuple[str, str]]:
     if missing or not card.pcie:
         yield CARDS, f"it does not tell {missing[0] if missing else 'pcie'} of {card.name}"
     if card.rows_pending is None:
-        yield ROWS, f"whether rows of {card.name} wait to be replaced is not told"
+        yield ROWS, f"whether rows of {card.name} wait to be replaced is not known"
     dumb = [port.port for port in card.ports if port.link is None or port.restores is None]
     if dumb or not card.ports:
         yield PORTS, f"those of {card.name} port {dumb[0]} are missing" if dumb else f"{card.name} shows no port"

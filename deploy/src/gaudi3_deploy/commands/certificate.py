@@ -78,7 +78,7 @@ def verify(
 ) -> None:
     """Tell whether a certificate is as its owner signed it, and the page beside it is the certificate's.
 
-    Exit codes: 0 it is, 1 it is not or nobody knows by whom, 2 a file is missing or no certificate.
+    Exit codes: 0 as its owner signed it, 1 it is not, or nobody says by whom, 2 a file is missing or no certificate.
     """
     text, given = _text(file), _optional(_beside(file))
     found = _loaded(text, file)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._certificate.evidence import Result, read
-from ansible_collections.gaudi3.scale.plugins.module_utils._certificate.judge import judge
+from ansible_collections.gaudi3.scale.plugins.module_utils._certificate.judge import assess
 from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies.certificate import DAY_S, Progress
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_certificate
 
@@ -22,7 +22,7 @@ def test_a_host_without_cards_has_evidence_and_no_grade(run_module: Any, tmp_pat
     given = {"executable": "/nowhere/hl-smi", "folder": str(tmp_path / "kept"), "qualify": True, "train": True}
     result = run_module(gaudi_certificate, **given, pythons=["/nowhere/python"])
     assert (result["changed"], result["ran"], list(tmp_path.iterdir())) == (False, [], [])
-    judged = judge(read(result["evidence"]))
+    judged = assess(read(result["evidence"]))
     assert (judged.grade, judged.silent["hl-smi"]) == ("none", "it shows no card")
     assert judged.silent["replaced rows"] == "hl-smi was not found on this host"
     assert judged.silent["hl_qual"] == "hl_qual is not there"

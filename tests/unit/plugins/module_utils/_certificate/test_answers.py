@@ -8,7 +8,7 @@ import pytest
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._certificate.answers import answers
 from ansible_collections.gaudi3.scale.plugins.module_utils._certificate.evidence import read
-from ansible_collections.gaudi3.scale.plugins.module_utils._certificate.judge import judge
+from ansible_collections.gaudi3.scale.plugins.module_utils._certificate.judge import assess
 
 SAID: dict[str, Any] = {
     "format": 1, "node": "storage-7", "taken_at": 1.79e9, "board": "HL-325L", "generation": "gaudi3",
@@ -19,7 +19,7 @@ OAM = {"oam": 4, "serial": "AO1", "firmware": {"key1_revocation": 0}}
 
 def silent(controller: Any) -> str | None:
     found = answers({"gaudi-1": {"evidence": SAID}}, {"gaudi-1": controller})["gaudi-1"]
-    return judge(read(found["evidence"])).silent.get("management controller")
+    return assess(read(found["evidence"])).silent.get("management controller")
 
 
 def facts(**more: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 from certificate_machine import Bench, Facts, History, evidence_of
 from health_machine import BOARDS, nodes
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._certificate.judge import judge
+from ansible_collections.gaudi3.scale.plugins.module_utils._certificate.judge import assess
 from ansible_collections.gaudi3.scale.plugins.module_utils._certificate.rules import CARDS_OF, RULES
 from ansible_collections.gaudi3.scale.plugins.module_utils._certificate.sources import MODES
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.boards import BOARDS as KNOWN
@@ -156,7 +156,7 @@ HISTORIES = (
     History("log-silent", "none", "because kernel log did not answer: it was away", change=silence("kernel log")),
     History("no-serial", "none", "two cards have one serial number, or a card has none", change=card(serial=None)),
     History("same-serial", "none", "two cards have one serial number, or a card has none", change=same_serial),
-    History("pending-unknown", "none", "wait to be replaced is not told", change=card(rows_pending=None)),
+    History("pending-unknown", "none", "wait to be replaced is not known", change=card(rows_pending=None)),
     History("step-cut", "none", "because training step did not answer: accel3 gave no result", change=step(None)),
     History("silent-and-broken", "none", "because hl_qual did not answer", (("row-pending", *CARD),), without("qual")),
 )  # fmt: skip
@@ -171,7 +171,7 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 @pytest.mark.parametrize(("board", "history"), CASES, ids=[f"{board}-{each.name}" for board, each in CASES])
 def test_a_planted_history_is_graded_as_meant(bench: Bench, board: str, history: History) -> None:
-    judged = judge(evidence_of(bench.facts(history, board)))
+    judged = assess(evidence_of(bench.facts(history, board)))
     texts = [judged.why, *(each.sentence for each in (*judged.broken, *judged.noted))]
     assert judged.grade == history.grade, texts
     assert any(history.said in text for text in texts), texts
@@ -187,14 +187,14 @@ def test_every_rule_is_broken_by_a_history(bench: Bench) -> None:
         each.rule
         for history in HISTORIES
         if not history.faults or history.grade in ("B", "C")
-        for each in judge(evidence_of(bench.facts(history, "HL-325L"))).broken
+        for each in assess(evidence_of(bench.facts(history, "HL-325L"))).broken
     }
     assert broken == {rule.name for rule in RULES}
 
 
 def test_a_broken_rule_is_said_although_there_is_no_grade(bench: Bench) -> None:
     history = next(each for each in HISTORIES if each.name == "silent-and-broken")
-    judged = judge(evidence_of(bench.facts(history, "HL-225")))
+    judged = assess(evidence_of(bench.facts(history, "HL-225")))
     assert (judged.grade, [each.rule for each in judged.broken]) == ("none", ["rows-pending"])
 
 
