@@ -1,0 +1,112 @@
+"""The list of a backup: the same for the same content, refused where it is another's, and each difference named."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from ansible_collections.gaudi3.scale.plugins.module_utils._backup import manifest
+from ansible_collections.gaudi3.scale.plugins.module_utils._backup.manifest import Entry
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+
+SHA = "a" * 64
+ITSELF = Entry("fence", "", "folder", 0o755, "root", "root")
+ONE = Entry("fence", "fence.json", "file", 0o644, "root", "adm", 12, SHA)
+LEADS = Entry("fence", "last", "link", 0o777, "root", "root", 0, "fence.json")
+
+
+def made(*entries: Entry) -> manifest.Manifest:
+    items = {"fence": {"path": "/var/lib/gaudi3-scale/health", "way": "tree"}}
+    return manifest.Manifest("n1", ("node",), items, {"prometheus": "2.42.0"}, entries or (ITSELF, ONE, LEADS))
+
+
+def test_the_same_content_has_the_same_text_in_any_order() -> None:
+    text = manifest.write(made())
+    assert manifest.write(made(LEADS, ONE, ITSELF)) == text
+    assert manifest.read(text, "snapshot 1") == made()
+    assert manifest.digest(text) != manifest.digest(manifest.write(made(ITSELF, ONE._replace(mode=0o600), LEADS)))
+    assert made().size == 12
+
+
+@pytest.mark.parametrize(
+    ("layout", "way"),
+    [
+        (
+            2,
+            "layout 2, and this version of gaudi3.scale reads layout 1: install the version that made it, or a later "
+            "one.",
+        ),
+        (0, "layout 0, and this version of gaudi3.scale reads layout 1: restore it with the version that made it."),
+        ("1", "layout '1', and this version of gaudi3.scale reads layout 1: restore it with the version that made it."),
+    ],
+)
+def test_another_layout_is_refused_with_the_way(layout: Any, way: str) -> None:
+    text = json.dumps({**json.loads(manifest.write(made())), "layout": layout})
+    with pytest.raises(Refusal) as refused:
+        manifest.read(text, "snapshot 1a2b3c4d")
+    assert str(refused.value) == f"snapshot 1a2b3c4d has {way}"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"path": "../../etc/shadow"}, {"path": "/etc/shadow"}, {"path": "a//b"}, {"path": "."}, {"item": ".."},
+        {"item": "a/b"}, {"mode": "0644"}, {"mode": 0o10000}, {"size": -1}, {"content": "none"}, {"kind": "device"},
+        {"owner": "root root"}, {"owner": 0}, {"more": 1}, {"path": "a\0b"}, {"item": "other"}, {"path": ""},
+    ],
+)  # fmt: skip
+def test_a_manifest_that_leads_elsewhere_is_refused(change: dict[str, Any]) -> None:
+    told = json.loads(manifest.write(made()))
+    next(each for each in told["entries"] if each["path"] == "fence.json").update(change)
+    with pytest.raises(Refusal, match=r"^snapshot 1 has a manifest that is damaged: restore another snapshot\.$"):
+        manifest.read(json.dumps(told), "snapshot 1")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "[" * 100000, "null"])
+def test_what_is_no_manifest_is_refused(text: str) -> None:
+    with pytest.raises(Refusal, match=r"has no manifest that can be read"):
+        manifest.read(text, "snapshot 1")
+
+
+def test_every_difference_is_named() -> None:
+    other = [
+        ITSELF._replace(mode=0o700),
+        ONE._replace(size=13, owner="anna"),
+        LEADS._replace(content="elsewhere"),
+        ONE._replace(path="new"),
+    ]
+    assert manifest.differences([ITSELF, ONE, LEADS], other) == [
+        "fence has mode 0700, and had 0755",
+        "fence/fence.json belongs to anna:adm, and did to root:adm",
+        "fence/fence.json has 13 bytes, and had 12",
+        "fence/last leads elsewhere",
+        "fence/new is not in the backup",
+    ]
+    assert manifest.differences([ONE], [ONE._replace(content="b" * 64)]) == ["fence/fence.json has another content"]
+    assert manifest.differences([ONE, LEADS], [LEADS._replace(kind="folder")]) == [
+        "fence/fence.json is missing",
+        "fence/last is a folder, and was a link",
+    ]
+    assert manifest.differences([ITSELF, ONE, LEADS], [LEADS._replace(mode=0o755), ONE, ITSELF]) == []
+
+
+def test_a_list_shows_no_content() -> None:
+    assert manifest.listed(made()).splitlines() == [
+        "0755 root:root          0 folder fence",
+        "0644 root:adm         12 aaaaaaaaaaaa fence/fence.json",
+        "0777 root:root          0 link fence/last",
+    ]
+    assert manifest.listed(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("installed", "wanted", "is_older"),
+    [
+        ("2.41.0", "2.42.0", True), ("2.42.0+ds", "2.42.1", False), ("2.9.0", "2.10.0", True), ("3.0", "2.99", False),
+        ("", "2.42.0", False), ("unknown", "2", False),
+    ],
+)  # fmt: skip
+def test_an_older_program_is_known(installed: str, wanted: str, is_older: bool) -> None:
+    assert manifest.older(installed, wanted) is is_older
