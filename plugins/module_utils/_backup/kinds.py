@@ -59,6 +59,13 @@ MACHINES: Mapping[str, tuple[Item, ...]] = {
     # Of a user's own folders, which the caller names.
     "controller": (),
 }
+#: By item, the command that says the version of the program whose data it is. An older program may not read it.
+PROGRAMS: Mapping[str, tuple[str, ...]] = {
+    "prometheus-data": ("prometheus", "--version"),
+    "alertmanager-data": ("prometheus-alertmanager", "--version"),
+    "grafana-database": ("grafana-server", "-v"),
+    "slurm-state": ("slurmctld", "-V"),
+}
 #: Folders of a controller's user, where nothing else was chosen. The audit record lies beside the deployments.
 CONTROLLER: Mapping[str, str] = {
     "secrets": "~/.config/gaudi3-scale",
@@ -70,6 +77,7 @@ LEFT_OUT: Mapping[str, str] = {
     "/etc/apt": "sources of packages, which the roles write",
     "/etc/default/prometheus-node-exporter": "arguments, which the role node_exporter writes",
     "/etc/default/grub.d": "arguments of the kernel, which the role tuning writes",
+    "/etc/gaudi3-backup": "the password of the backups, which has to lie elsewhere",
     "/etc/habanalabs": "addresses of the cards' ports, which the role fabric writes",
     "/etc/modules-load.d": "settings of the host, which the role synapseai writes",
     "/etc/munge": "a backup has the key alone",
@@ -93,10 +101,11 @@ LEFT_OUT: Mapping[str, str] = {
     "/usr/local/src": "sources, which the role fabric unpacks",
     "/var/cache/gaudi3-scale": "compiled graphs and downloads, which are made again",
     "/var/lib/apt": "lists of packages",
+    "/var/lib/gaudi3-backup": "copies that a run of the backup makes and removes",
     "/var/lib/gaudi-logs-upload": "how far a node has sent its journal: a new one sends its own from the beginning",
     "/var/lib/grafana": "plugins and pictures of Grafana: a backup has its database alone",
     "/var/lib/private/gaudi-logs-upload": "how far a node has sent its journal: a new one sends its own",
-    "/var/lib/gaudi-logs-vendor": "how far the vendor's files were read: those of a new node begin anew",
+    "/var/lib/gaudi-logs-vendor": "how far the vendor's files were read: a new node reads its own from the beginning",
     "/var/lib/gaudi3-scale/jobs": "checkpoints and logs of jobs, which are large: keep checkpoints in a store of their "
     "own",
     "/var/lib/gaudi3-serving": "copies of models, which are fetched from the registry",

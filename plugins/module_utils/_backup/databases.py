@@ -1,0 +1,85 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""Databases while they are written: SQLite by its own backup, MariaDB by a dump of one transaction."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Optional
+from urllib.parse import quote
+
+from .._refusal import Refusal
+from .manifest import PLAIN, Entry
+from .process import command
+from .tree import scan
+
+#: What SQLite leaves beside a database when it is killed, and would apply to another one in its place.
+BESIDE = ("-journal", "-wal", "-shm")
+
+
+def copy_sqlite(source: str, target: str, item: str) -> list[Entry]:
+    """Copy a database of SQLite as one transaction sees it; ``Refusal`` of one that cannot be read.
+
+    A copy differs from its source in the counter of changes alone, and is the same for the same content.
+    """
+    import sqlite3
+    from contextlib import closing
+
+    try:
+        place = f"file:{quote(source)}?mode=ro"
+        with closing(sqlite3.connect(place, uri=True, timeout=60)) as found, closing(sqlite3.connect(target)) as copied:
+            found.backup(copied)
+            (sound,) = copied.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.Error as error:
+        sound = str(error)
+    if sound != "ok":
+        raise Refusal(f"{source} is no database of SQLite that can be read ({sound}): mend or move it first")
+    (about,), (read,) = scan(source, item), scan(target, item)
+    return [about._replace(size=read.size, content=read.content)]
+
+
+def copy_sql(database: str, target: str, item: str) -> list[Entry]:
+    """Dump a database of MariaDB; empty where there is no client or no such database, ``Refusal`` where it fails."""
+    client, dump = _program("mariadb", "mysql"), _program("mariadb-dump", "mysqldump")
+    if client is None or dump is None or database not in _ask(client, "SHOW DATABASES").split():
+        return []
+    options = ("--single-transaction", "--skip-dump-date", "--skip-comments", "--hex-blob", "--routines")
+    code, _output, errors = command([dump, *options, database], stdout=target)
+    if code != 0:
+        raise Refusal(f"{database} cannot be dumped ({errors}): see that MariaDB runs and root may log in")
+    return [entry._replace(kind=PLAIN, mode=0o600) for entry in scan(target, item)]
+
+
+def sql_tables(database: str) -> Optional[list[str]]:
+    """The tables of a database; None where there is no client or no such database."""
+    client = _program("mariadb", "mysql")
+    if client is None or database not in _ask(client, "SHOW DATABASES").split():
+        return None
+    return _ask(client, f"SHOW TABLES IN `{database}`").split()
+
+
+def put_sql(database: str, dumped: str) -> None:
+    """Make a database of its dump, in the place of the one that is there; ``Refusal`` where that fails."""
+    client = _program("mariadb", "mysql")
+    if client is None:
+        raise Refusal("MariaDB's client is not on this machine: run gaudi3.scale.slurm first, then restore")
+    _ask(client, f"DROP DATABASE IF EXISTS `{database}`; CREATE DATABASE `{database}`")
+    code, _output, errors = command([client, "--batch", database], stdin=dumped)
+    if code != 0:
+        raise Refusal(f"{database} could not be restored ({errors}): mend that, and run again with overwrite")
+
+
+def _ask(client: str, statement: str) -> str:
+    code, output, errors = command([client, "--batch", "--skip-column-names", f"--execute={statement}"])
+    if code != 0:
+        raise Refusal(f"MariaDB does not answer ({errors}): start mariadb.service, and see that root may log in")
+    return output
+
+
+def _program(*names: str) -> Optional[str]:
+    return next((found for name in names if (found := shutil.which(name, path=_path()))), None)
+
+
+def _path() -> str:
+    return os.environ.get("PATH", "") + ":/usr/sbin:/usr/bin"

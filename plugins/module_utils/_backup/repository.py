@@ -1,0 +1,161 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""A repository of restic (0.14 and later). Its content is encrypted.
+
+A snapshot counts as whole where it has every file of its manifest in its size, whatever became of the run that made it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Optional
+
+from .._refusal import Refusal
+from . import manifest
+from .manifest import FOLDER, LINK, Manifest
+from .process import command
+
+TAG = "gaudi3-scale"
+#: Of the tag that has the digest of a snapshot's manifest.
+DIGEST = "manifest-"
+#: Below a snapshot's folder.
+ITEMS = "items"
+_ABSENT = "Is there a repository at the following location"
+_TYPES = {FOLDER: "dir", LINK: "symlink"}
+
+
+class Snapshot(NamedTuple):
+    """One backup, as restic lists it."""
+
+    name: str
+    time: str
+    host: str
+    folder: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class Repository:
+    """Where backups lie: a folder, or an address of restic such as `sftp:` and `s3:`."""
+
+    address: str
+    password: str = field(repr=False)
+    environment: Mapping[str, str] = field(repr=False, default_factory=dict)
+    """What the store asks for, such as AWS_ACCESS_KEY_ID."""
+    executable: str = "restic"
+    cache: str = ""
+
+    def check(self) -> None:
+        """``Refusal`` of an address or a password that cannot be one, before anything is asked."""
+        if not self.password:
+            raise Refusal("the password of the repository is empty: give one, and keep it where the backup is not")
+        if "\n" in self.password or "\0" in self.password:
+            raise Refusal("the password of the repository has more than one line: give one line")
+        if self.is_local:
+            above = os.path.dirname(self.address.rstrip("/"))
+            if not os.path.isdir(above):
+                raise Refusal(f"{above}, the folder of the repository, is not there: mount or make it")
+        elif ":" not in self.address:
+            raise Refusal(
+                f"repository is {self.address!r}: give an absolute path or an address of restic, such as "
+                "sftp:backup@store:/srv/gaudi or s3:https://store/bucket"
+            )
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a folder of this machine."""
+        return os.path.isabs(self.address)
+
+    def _restic(self, *arguments: str) -> tuple[int, str, str]:
+        own = {"RESTIC_REPOSITORY": self.address, "RESTIC_PASSWORD": self.password}
+        if self.cache:
+            own["RESTIC_CACHE_DIR"] = self.cache
+        code, output, errors = command([self.executable, "--quiet", *arguments], {**self.environment, **own})
+        # An address may have the password of a store.
+        return code, output, errors.replace(self.address, "the repository").removeprefix("Fatal: ")
+
+    def _ask(self, *arguments: str) -> str:
+        code, output, errors = self._restic(*arguments)
+        if code != 0:
+            raise Refusal(f"restic {arguments[0]} failed: {errors or f'it ended with {code}'}")
+        return output
+
+    def snapshots(self, host: str) -> Optional[list[Snapshot]]:
+        """Backups of one machine, the newest first; None where there is no repository."""
+        code, output, errors = self._restic("snapshots", "--json", "--no-lock", "--tag", TAG, "--host", host)
+        if code != 0 and _ABSENT in errors:
+            return None
+        if code != 0:
+            raise Refusal(f"the repository cannot be read: {errors or f'restic ended with {code}'}")
+        listed = sorted(json.loads(output) or [], key=lambda each: str(each["time"]), reverse=True)
+        return [_snapshot(each) for each in listed if len(each["paths"]) == 1]
+
+    def make(self) -> None:
+        """Make it."""
+        self._ask("init")
+
+    def add(self, folder: str, host: str, digest: str) -> str:
+        """Store a folder; the name of the snapshot. ``Refusal`` where it would lack a file."""
+        tags = ("--tag", f"{TAG},{DIGEST}{digest}")
+        code, output, errors = self._restic("backup", "--json", "--host", host, *tags, folder)
+        last = output.strip().splitlines()[-1:] or ["{}"]
+        name = str(_parsed(last[0]).get("snapshot_id", ""))
+        if code == 0 and name:
+            return name
+        # 3: a snapshot was made, and lacks what could not be read.
+        if name:
+            self._restic("forget", name)
+        raise Refusal(f"restic backup failed, and nothing was added: {errors or f'it ended with {code}'}")
+
+    def manifest_of(self, snapshot: Snapshot) -> Optional[Manifest]:
+        """What a snapshot says it has; None where it has no manifest."""
+        code, output, _errors = self._restic("dump", "--no-lock", snapshot.name, f"{snapshot.folder}/{manifest.FILE}")
+        return manifest.read(output, f"snapshot {snapshot.name}") if code == 0 else None
+
+    def lacks(self, snapshot: Snapshot, wanted: Manifest) -> list[str]:
+        """What of a manifest is not in a snapshot, or has another size."""
+        found: dict[str, tuple[str, int]] = {}
+        for line in self._ask("ls", "--json", "--no-lock", snapshot.name).splitlines():
+            node = _parsed(line)
+            if node.get("struct_type") == "node":
+                found[str(node["path"])] = (str(node["type"]), int(node.get("size", 0)))
+        missing = []
+        for entry in wanted.entries:
+            path = f"{snapshot.folder}/{ITEMS}/{entry.item}" + (f"/{entry.path}" if entry.path else "")
+            if found.get(path) != (_TYPES.get(entry.kind, "file"), entry.size):
+                missing.append(entry.shown)
+        return missing
+
+    def fetch(self, snapshot: Snapshot, folder: str) -> str:
+        """Copy a snapshot below a folder; where its own folder then lies."""
+        self._ask("restore", "--no-lock", snapshot.name, "--target", folder)
+        return folder + snapshot.folder
+
+    def forget(self, host: str, keep: Mapping[str, int]) -> None:
+        """Remove what retention no longer keeps of one machine, and the locks of runs that were killed."""
+        kept = [part for name, count in keep.items() if count > 0 for part in (f"--keep-{name}", str(count))]
+        if not kept:
+            raise Refusal("nothing says what is kept: give at least one of last, daily, weekly and monthly above 0")
+        self._ask("unlock")
+        self._ask("forget", "--tag", TAG, "--host", host, "--group-by", "host", *kept, "--prune")
+
+    def examine(self, share: str) -> None:
+        """Have restic check its structure, and read that share of its data (such as 5%)."""
+        self._ask("check", *([f"--read-data-subset={share}"] if share else []))
+
+
+def _snapshot(listed: Mapping[str, Any]) -> Snapshot:
+    digests = [tag[len(DIGEST) :] for tag in listed.get("tags") or [] if tag.startswith(DIGEST)]
+    name = str(listed.get("short_id") or listed["id"])
+    return Snapshot(name, str(listed["time"]), str(listed["hostname"]), str(listed["paths"][0]), "".join(digests[:1]))
+
+
+def _parsed(line: str) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,241 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""A backup put back, each item whole or not at all, and every entry of it compared afterwards."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .._files import make_folder, sync_folder, sync_tree
+from .._printable import few, printable
+from .._refusal import Refusal
+from . import databases, manifest
+from .kinds import PROGRAMS, SQL, SQLITE, Item
+from .manifest import Entry, Manifest
+from .process import command
+from .repository import ITEMS, Repository, Snapshot
+from .saving import alone, entries_of, path_of, versions
+from .tree import is_empty, numbers_of, put, remove, scan
+
+#: A draft beside the place of an item, until it is whole.
+DRAFT = ".gaudi3-restore"
+
+
+class Restored(NamedTuple):
+    """What a run did, or would do."""
+
+    snapshot: Snapshot
+    items: list[str]
+    """Names of those that were not as in the backup."""
+    kept: list[str]
+    """Where what was there before lies now."""
+    skipped: list[str]
+    """Newer snapshots, which are not whole."""
+    wrong: list[str]
+    """Differences before."""
+
+
+def choose(repository: Repository, host: str, wanted: str) -> tuple[Snapshot, Manifest, list[str]]:
+    """The snapshot that is restored: the newest whole one, or one by its name.
+
+    ``Refusal`` where there is none, and of one that is named and not whole or has another layout.
+    """
+    known = repository.snapshots(host)
+    if known is None:
+        raise Refusal("there is no repository: give the one that the backups were made in")
+    if wanted != "latest":
+        named = [each for each in known if each.name.startswith(wanted) or wanted.startswith(each.name)]
+        if len(named) != 1:
+            raise Refusal(
+                f"snapshot is {wanted!r}: give latest or one of {few([each.name for each in known]) or 'none'}, which "
+                f"{host} has"
+            )
+        known = named
+    skipped: list[str] = []
+    for snapshot in known:
+        found = repository.manifest_of(snapshot)
+        if found is not None and found.host == host and not repository.lacks(snapshot, found):
+            return snapshot, found, skipped
+        skipped.append(snapshot.name)
+    if skipped:
+        raise Refusal(
+            f"no snapshot of {host} is whole, which {few(skipped)} would have to be: look for an older repository"
+        )
+    raise Refusal(f"the repository has no backup of {host}: give host, as it was called when it was backed up")
+
+
+class _Plan(NamedTuple):
+    items: list[Item]
+    """Those that have to be put back."""
+    wrong: list[str]
+
+
+def _plan(found: Manifest, items: Sequence[Item], folder: str, root: str, overwrite: bool) -> _Plan:
+    known = {item.name: item for item in items}
+    unknown = sorted({*found.items} - {*known})
+    if unknown:
+        paths = ", ".join(found.items[name]["path"] for name in unknown)
+        raise Refusal(
+            f"the backup has {few(unknown)} ({printable(paths)}), for which no place is named here: give kinds, "
+            "folders and paths as they were when it was made"
+        )
+    restored: list[Item] = []
+    wrong: list[str] = []
+    for name in found.items:
+        item = known[name]
+        if item.way != found.items[name]["way"]:
+            raise Refusal(f"the backup of {name} was read as {found.items[name]['way']}, and is {item.way} here")
+        differences = manifest.differences(found.of(name), _present(item, folder, root))
+        if not differences:
+            continue
+        if not (_is_empty(item, root) or overwrite):
+            raise Refusal(
+                f"{path_of(root, item)} is not empty, and differs from the backup ({differences[0]}): move it away, or "
+                "give overwrite, which keeps it under a dated name"
+            )
+        restored.append(item)
+        wrong += differences
+    return _Plan(restored, wrong)
+
+
+def _present(item: Item, folder: str, root: str) -> list[Entry]:
+    """What the machine has of an item, read as it is for a backup where that is a database's dump."""
+    if item.way not in (SQL, SQLITE):
+        return scan(path_of(root, item), item.name)
+    draft = os.path.join(folder, "compared")
+    try:
+        return entries_of(item, root, draft)
+    except Refusal:
+        if item.way == SQL:
+            raise
+        return scan(path_of(root, item), item.name)
+    finally:
+        remove(draft)
+
+
+def _is_empty(item: Item, root: str) -> bool:
+    if item.way == SQL:
+        return not databases.sql_tables(item.path)
+    where = path_of(root, item)
+    return is_empty(where) and not (item.way == SQLITE and _beside(where))
+
+
+def _beside(where: str) -> list[str]:
+    return [where + end for end in databases.BESIDE if os.path.lexists(where + end)]
+
+
+def restore(
+    repository: Repository,
+    items: Sequence[Item],
+    folder: str,
+    root: str,
+    host: str,
+    wanted: str,
+    overwrite: bool,
+    dry: bool,
+) -> Restored:
+    """Put back what differs; ``Refusal`` before anything changes where something stands in the way.
+
+    What is replaced is kept beside it. A run that was killed is made up for by the next one.
+    """
+    repository.check()
+    snapshot, found, skipped = choose(repository, host, wanted)
+    with alone(folder, dry) as copy:
+        plan = _plan(found, items, copy, root, overwrite)
+        _admit(found, plan.items, root, dry)
+        if dry or not plan.items:
+            return Restored(snapshot, [item.name for item in plan.items], [], skipped, plan.wrong)
+        fetched = repository.fetch(snapshot, copy)
+        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        for item in plan.items:
+            _compare_content(item, found, os.path.join(fetched, ITEMS, item.name))
+        kept: list[str] = []
+        for item in plan.items:
+            kept += _put(item, found.of(item.name), os.path.join(fetched, ITEMS, item.name), root, folder, stamp)
+        left = [
+            each
+            for item in plan.items
+            for each in manifest.differences(found.of(item.name), _present(item, copy, root))
+        ]
+    if left:
+        raise Refusal(f"what was restored differs from the backup: {few(left, 10)}; see that nothing writes there")
+    return Restored(snapshot, [item.name for item in plan.items], kept, skipped, plan.wrong)
+
+
+def _admit(found: Manifest, items: Sequence[Item], root: str, dry: bool) -> None:
+    """Refuse an older program, owners that nobody knows, a mount, and a service that runs."""
+    present = versions([item.name for item in items], root)
+    for name, version in present.items():
+        if manifest.older(version, found.versions.get(name, "")):
+            raise Refusal(
+                f"the backup of {name} is of {PROGRAMS[name][0]} {found.versions[name]}, and this machine has "
+                f"{version}, which may not read it: install that version or a later one first"
+            )
+    for item in items:
+        if item.way == SQL:
+            continue
+        for entry in found.of(item.name):
+            numbers = numbers_of(entry)
+            if os.geteuid() not in (0, numbers[0]):
+                raise Refusal(f"{entry.shown} is of the user {entry.owner}: run this as that user or as root")
+        if os.path.ismount(path_of(root, item)):
+            raise Refusal(
+                f"{path_of(root, item)} is a mount, in whose place nothing can be put: unmount it, restore, and move "
+                "what was restored to its disk"
+            )
+        if item.unit and root == "/" and not dry and command(["systemctl", "--quiet", "is-active", item.unit])[0] == 0:
+            raise Refusal(f"{item.unit} runs, and would write over what is restored: stop it first")
+
+
+def _compare_content(item: Item, found: Manifest, fetched: str) -> None:
+    """Refuse a file out of the repository that is not the one of the manifest."""
+    wanted = {(entry.path, entry.kind, entry.size, entry.content) for entry in found.of(item.name)}
+    there = {(entry.path, entry.kind, entry.size, entry.content) for entry in scan(fetched, item.name)}
+    for path, *_rest in sorted(wanted - there):
+        raise Refusal(
+            f"the repository has another content of {item.name}/{path} than its manifest: run restic check "
+            "--read-data, and restore an older snapshot"
+        )
+
+
+def _put(item: Item, entries: Sequence[Entry], fetched: str, root: str, folder: str, stamp: str) -> list[str]:
+    """Put one item in its place; where what was there before is kept."""
+    where = path_of(root, item)
+    if item.way == SQL:
+        kept = _kept_dump(item, folder, root, stamp)
+        databases.put_sql(where, fetched)
+        return kept
+    above = os.path.dirname(where)
+    make_folder(above)
+    draft = os.path.join(above, f".{os.path.basename(where)}{DRAFT}")
+    remove(draft)
+    put(fetched, draft, entries)
+    if not os.path.islink(draft):
+        sync_tree(draft)
+    kept = []
+    if is_empty(where):
+        remove(where)
+    else:
+        kept.append(_aside(where, stamp))
+    for other in _beside(where) if item.way == SQLITE else ():
+        kept.append(_aside(other, stamp))
+    os.rename(draft, where)
+    sync_folder(above)
+    return kept
+
+
+def _aside(where: str, stamp: str) -> str:
+    kept = f"{where}.before-{stamp}"
+    os.rename(where, kept)
+    return kept
+
+
+def _kept_dump(item: Item, folder: str, root: str, stamp: str) -> list[str]:
+    kept = os.path.join(folder, f"{item.path}.before-{stamp}.sql")
+    if not databases.sql_tables(item.path):
+        return []
+    entries_of(item, root, kept)
+    return [kept]
