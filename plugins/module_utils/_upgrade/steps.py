@@ -64,15 +64,16 @@ def is_done(step: str, wanted: Mapping[str, Any], look: Mapping[str, Any]) -> Op
     """Whether a look at the node shows that a step is done; None where no look can tell.
 
     ``wanted`` is what the way leads to: ``release``, ``packages`` with versions, whether ``exact``, and with it
-    ``held``. ``look`` is what the node shows now: ``packages``, ``held``, ``driver``, ``plugin``, ``fenced`` and
-    ``firmware``.
+    ``held``. ``look`` is what the node shows now: ``packages``, ``held``, ``driver``, ``plugin``, ``fenced``,
+    ``jobs`` that run, and ``firmware``.
     """
     if step in (HEALTH, PASSPORT):
         return None
     if step == FENCE:
-        return bool(look.get("fenced"))
+        return bool(look.get("fenced")) and not look.get("jobs")
     if step == UNFENCE:
-        return not look.get("fenced")
+        # Without its fence a node may still lack the jobs that are to start again: repeated, it starts those alone.
+        return False if look.get("fenced") else None
     if step == DRIVER:
         return version_of(look.get("driver")) == version_of(wanted["release"])
     if step == PYTORCH:

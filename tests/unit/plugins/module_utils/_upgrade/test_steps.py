@@ -16,7 +16,9 @@ WANTED: dict[str, Any] = {"release": NEW, "packages": {"a": NEW}, "exact": False
     ("step", "look", "done"),
     [
         ("fence", {"fenced": True}, True),
+        ("fence", {"fenced": True, "jobs": ["a"]}, False),
         ("fence", {"fenced": False}, False),
+        ("unfence", {"fenced": False}, None),
         ("unfence", {"fenced": True}, False),
         ("packages", {"packages": {"a": NEW, "b": "1"}}, True),
         ("packages", {"packages": {"b": NEW}}, False),
