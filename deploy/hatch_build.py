@@ -23,6 +23,7 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         if self.target_name == "sdist":
             links = (
                 *here.glob("src/gaudi3_deploy/collection/_[!_]*.py"),
+                *here.glob("src/*/collection/_cards/[!_]*.py"),
                 *here.glob("src/*/collection/_serving/[!_]*.py"),
             )
             for link in sorted(links):

@@ -22,12 +22,29 @@ from gaudi3_deploy.commands import (
     serving,
     show,
     teams,
+    upgrade,
     versions,
 )
 from gaudi3_deploy.errors import DeployError, UsageError
 
 #: Each adds its commands; they are listed in this order.
-GROUPS = (check, provision, reach, show, run, replace, down, serving, versions, mirror, holes, certificate, audit, teams)
+GROUPS = (
+    check,
+    provision,
+    reach,
+    show,
+    run,
+    replace,
+    down,
+    serving,
+    versions,
+    upgrade,
+    mirror,
+    holes,
+    certificate,
+    audit,
+    teams,
+)
 
 
 def main() -> NoReturn:

@@ -37,7 +37,7 @@ def back(begun: Sequence[str], planned: Sequence[str]) -> Optional[tuple[str, ..
     """The way back after these steps of the way up were begun; None where only a person knows one.
 
     Firmware is not flashed back: nothing is known of older images on a card that had newer ones. A node that was only
-    fenced is as it was, and tested all the same before it returns.
+    fenced is as it was, and is still tested before it returns.
     """
     if any(is_flash(each) for each in begun):
         return None
