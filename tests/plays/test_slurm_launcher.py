@@ -13,14 +13,22 @@ from .cluster import Cluster
 from .host import Host
 
 JOBS = "/opt/jobs"
-#: The queue is a file with the job. A look at it makes the job start, and end where that is said.
+#: Files of the queue by the names of jobs. A look at a job makes it start, and end where that is said.
 COMMANDS = {
-    "sbatch": 'echo sbatch >>{0}/calls; echo "17|PENDING|Resources||$2" >{0}/queue; echo 17',
-    "squeue": 'cat {0}/queue 2>/dev/null; case "$(cat {0}/queue)" in *PENDING*) sed -i s/PENDING/RUNNING/ {0}/queue;; '
-    '*) [ ! -e {0}/ends ] || rm -f {0}/queue;; esac',
-    "scontrol": 'echo "JobId=17 JobName=demo JobState=$(cat {0}/end) Reason=None ExitCode=0:0 NodeList=n1"',
-    "scancel": 'echo "scancel $1" >>{0}/calls; rm {0}/queue; echo CANCELLED >{0}/end',
-}  # fmt: skip
+    "sbatch": """
+name=$(basename "$(dirname "$2")"); number=$((17 + $(ls {0}/name.* 2>/dev/null | wc -l)))
+echo "sbatch $name" >>{0}/calls; echo "$name" >{0}/name.$number
+echo "$number|PENDING|Resources||$2" >{0}/queue.$name; echo $number""",
+    "squeue": """
+for each; do case $each in --name=*) queue={0}/queue.${{each#--name=}};; esac; done
+cat $queue 2>/dev/null
+case "$(cat $queue 2>/dev/null)" in
+  *PENDING*) sed -i s/PENDING/RUNNING/ $queue;;
+  *) [ ! -e {0}/ends ] || rm -f $queue;;
+esac""",
+    "scontrol": 'echo "JobId=$4 JobName=$(cat {0}/name.$4) JobState=$(cat {0}/end) Reason=None ExitCode=0:0"',
+    "scancel": 'echo "scancel $1" >>{0}/calls; rm {0}/queue.$(cat {0}/name.$1); echo CANCELLED >{0}/end',
+}
 
 
 class Site:
@@ -48,7 +56,8 @@ class Site:
             "trainer_root": f"{self.folder}/root", "trainer_config": {"train": {"max_steps": 30}},
         }  # fmt: skip
         tags = ["--tags", "trainer_job", "--skip-tags", "trainer_preflight"]
-        return self.cluster.role("trainer", *tags, *arguments, facts=False, **{**given, **variables})
+        whole = {name: value for name, value in {**given, **variables}.items() if value is not None}
+        return self.cluster.role("trainer", *tags, *arguments, facts=False, **whole)
 
     def calls(self) -> list[str]:
         """What Slurm was told."""
@@ -72,17 +81,33 @@ def test_a_job_is_submitted_by_one_host_and_watched_to_its_end(site: Site) -> No
     (site.folder / "ends").touch()
     first = site.train()
     assert checked.changed() == first.changed() != set()
-    assert first.returncode == 0 and site.calls() == ["sbatch"], first.messages()
+    assert first.returncode == 0 and site.calls() == ["sbatch demo"], first.messages()
     script = site.head.path(f"{JOBS}/.control/demo/job.sbatch").read_text()
     assert '"nodes": 2' in script and '"processes_per_node": 8' in script and '"max_steps": 30' in script
     for host in site.cluster.hosts.values():
         assert not list(host.path("/etc/systemd/system").glob("gaudi-train-*")), "no unit"
     again = site.train()
     assert (again.returncode, again.changed()) == (0, set()), again.messages()
-    assert site.calls() == ["sbatch"]
+    assert site.calls() == ["sbatch demo"]
 
 
 def test_a_job_is_cancelled(site: Site) -> None:
     assert site.train(trainer_state="started").returncode == 0
     stopped = site.train(trainer_state="stopped")
-    assert stopped.returncode == 0 and site.calls() == ["sbatch", "scancel 17"], stopped.messages()
+    assert stopped.returncode == 0 and site.calls() == ["sbatch demo", "scancel 17"], stopped.messages()
+
+
+def test_all_jobs_of_a_list_are_submitted_before_one_is_waited_for(site: Site) -> None:
+    (site.folder / "ends").touch()
+    del site.cluster.all["trainer_job_name"]
+    jobs = [{"name": "left", "nodes": ["gaudi-1"]}, {"name": "right", "nodes": ["gaudi-1", "gaudi-2"]}]
+    done = site.train(trainer_job_name=None, trainer_jobs=jobs)
+    assert done.returncode == 0 and site.calls() == ["sbatch left", "sbatch right"], done.messages()
+    steps = [
+        name.partition(" : ")[2]
+        for host, name, result in done.results()
+        if host == "gaudi-1" and " in Slurm" in name and not result.get("skipped")
+    ]
+    assert steps == ["Bring the job to its state in Slurm"] * 2 + ["Wait for the job in Slurm"] * 2
+    script = site.head.path(f"{JOBS}/.control/right/job.sbatch").read_text()
+    assert '"nodes": 2' in script
