@@ -15,7 +15,7 @@ description:
     the kernel log of a node. The playbook C(gaudi3.scale.certificate) judges it and writes the page.
   - With O(qualify) it runs every mode of the vendor's C(hl_qual), and with O(train) a training step with a known answer
     on each card. Both need free cards, and hl_qual draws full power.
-  - What of these has ended is written down in O(folder). A run that was cut off goes on where it was.
+  - What of these has ended is written down in O(folder). A run that was cut off continues where it was.
   - Nothing is judged here. A source that gave no answer is named with its reason, and the module does not fail.
 notes:
   - Run it as root, which alone sees the whole kernel log.
