@@ -13,6 +13,7 @@ from gaudi3_deploy.commands import (
     certificate,
     check,
     down,
+    fabric,
     holes,
     mirror,
     provision,
@@ -42,6 +43,7 @@ GROUPS = (
     mirror,
     holes,
     certificate,
+    fabric,
     audit,
     teams,
 )
