@@ -15,6 +15,7 @@ from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.mirror import fill
 from gaudi3_deploy.mirror.download import amount, check_url
 from gaudi3_deploy.mirror.sealed import digest_of, read, verify
+from gaudi3_deploy.mirror.signature import sign, signer_of
 
 mirror = typer.Typer(no_args_is_help=True, help="A folder with all that one release is installed from, sealed.")
 app.add_typer(mirror, name="mirror")
@@ -69,6 +70,9 @@ def verify_command(
     context: typer.Context,
     folder: Folder,
     lock_sha256: Annotated[str, typer.Option(help="SHA-256 that the lock must have, as `fill` printed it.")] = "",
+    signers: Annotated[
+        Path | None, typer.Option(help="Who may have signed the lock, as allowed_signers of ssh.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Read every byte of a mirror and name what is changed, missing, not in the lock, or of another release.
@@ -76,17 +80,33 @@ def verify_command(
     Exit codes: 0 all is as the lock says, 1 it is not, 2 there is no mirror.
     """
     settings: Context = context.obj
+    signer = signer_of(folder, signers) if signers else ""
     lock, faults = verify(folder, lock_sha256)
     if as_json:
-        print_json({"release": lock.release, "files": len(lock.files), "faults": faults})
+        print_json({"release": lock.release, "files": len(lock.files), "faults": faults, "signer": signer})
     else:
         size = amount(sum(each.size for each in lock.files.values()))
         end = f"{len(faults)} of them or beside them not as {LOCK} says" if faults else f"all as {LOCK} says"
+        end += f", signed by {signer}" if signer else ""
         about = f"{folder}: {len(lock.files)} files of {printable(lock.release)}, {size}, {end}"
         for line in (*faults, about):
             settings.console.print(line, highlight=False, markup=False, soft_wrap=True)
     if faults:
         raise typer.Exit(1)
+
+
+@mirror.command("sign")
+def sign_command(
+    context: typer.Context,
+    folder: Folder,
+    key: Annotated[Path, typer.Option(help="SSH key that signs, or its public half where an agent has it.")],
+) -> None:
+    """Sign the lock of a mirror with an SSH key, so that nobody can change both files and lock.
+
+    Exit codes: 0 signed, 1 ssh-keygen does not sign, 2 there is no mirror or no key.
+    """
+    settings: Context = context.obj
+    settings.console.print(f"signed: {sign(folder, key)}", highlight=False, markup=False, soft_wrap=True)
 
 
 @mirror.command()

@@ -18,7 +18,7 @@ from typing import Any
 from gaudi3_deploy.collection._mirror import LOCK
 from gaudi3_deploy.collection._printable import printable
 from gaudi3_deploy.errors import DeployError, UsageError
-from gaudi3_deploy.mirror.sealed import UNFINISHED, Kept, Lock, digest_of, read, release_in, safe_path, write
+from gaudi3_deploy.mirror.sealed import SIGNATURE, UNFINISHED, Kept, Lock, digest_of, read, release_in, safe_path, write
 
 _PIECE = 1 << 20
 #: Seconds that a server may take for the next bytes.
@@ -75,8 +75,11 @@ class Folder:
         return folder
 
     def seal(self) -> Lock:
-        """Write the lock: from now on the mirror is whole."""
+        """Write the lock: from now on the mirror is whole. A signature of another one goes."""
         lock = Lock(self.release, self.files)
+        if (self.where / SIGNATURE).exists() and (self.where / LOCK).read_text() != lock.text():
+            self.tell(f"{SIGNATURE} goes, as the mirror has more now: sign it again")
+            (self.where / SIGNATURE).unlink()
         write(self.where / LOCK, lock.text())
         shutil.rmtree(self.where / UNFINISHED)
         return lock

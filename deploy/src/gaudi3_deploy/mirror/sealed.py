@@ -14,6 +14,8 @@ from gaudi3_deploy.collection._mirror import LOCK, poisoned
 from gaudi3_deploy.collection._printable import printable
 from gaudi3_deploy.errors import DeployError, UsageError
 
+#: What `gaudi3-deploy mirror sign` writes beside the lock.
+SIGNATURE = f"{LOCK}.sig"
 #: What a run has not finished yet; it is gone from a whole mirror.
 UNFINISHED = ".unfinished"
 #: Where the vendor's names have a release in them: of packages, wheels' folder and tarball.
@@ -53,7 +55,7 @@ def safe_path(path: str) -> bool:
     """Whether a path that a repository names stays below the mirror's folder, and is no file of the mirror's own."""
     parts = path.split("/")
     odd = any(part in ("", "..") or part.startswith(".") for part in parts)
-    return not odd and path != LOCK and path.isprintable() and "\\" not in path
+    return not odd and path not in (LOCK, SIGNATURE) and path.isprintable() and "\\" not in path
 
 
 def release_in(path: str) -> str:
@@ -162,5 +164,5 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
         links = [name for name in folders if Path(parent, name).is_symlink()]
         for name in (*names, *links):
             path = Path(parent, name)
-            if path != folder / LOCK:
+            if path not in (folder / LOCK, folder / SIGNATURE):
                 yield path.relative_to(folder).as_posix(), path
