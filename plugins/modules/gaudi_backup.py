@@ -28,7 +28,7 @@ options:
     required: true
   password:
     description:
-      - The password that encrypts the repository. Nobody can read a backup without it: keep it elsewhere.
+      - The password that encrypts the repository. Nobody can read a backup without it, so keep it elsewhere.
       - It is given to restic in its environment, and written nowhere.
     type: str
     required: true

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import (
+    backup,
     data,
     drivers,
     exporters,
@@ -28,6 +29,7 @@ from .model import Values
 
 #: Lookup ``gaudi3.scale.plan`` returns these, and a host's plan has them without a template.
 DECISIONS: Mapping[str, Callable[[Values], Any]] = {
+    "backup": backup.decide,
     "data": data.decide,
     "fabric": fabric.decide,
     "firewall_addresses": firewall.addresses,

@@ -81,6 +81,8 @@ _FIELDS: dict[str, Field] = {
     **_section("data_remote_secrets", {"*": _MAPPING}),
     **_section("fabric_environment", _ENVIRONMENT),
     **_section("fabric_ofi_wrapper_sha256", {"*": {"type": "str", "pattern": "^[0-9a-fA-F]{64}$"}}),
+    **_section("backup_environment", {"*": _SCALAR}),
+    **_section("backup_keep", _keys("last daily weekly monthly", _COUNT)),
     **_section("grafana_settings", {"*": _MAPPING}),
     **_section("node_exporter_web_config", {"basic_auth_users": _MAPPING}),
     **_section(

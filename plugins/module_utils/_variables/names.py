@@ -22,9 +22,10 @@ OF_PLAYBOOKS = frozenset(
         "gaudi": (
             "accept_variables", "apt_cache_valid_time", "bmc_address", "bmc_ca_file", "bmc_fingerprint", "bmc_from",
             "bmc_metrics", "bmc_password", "bmc_ports", "bmc_timeout", "bmc_user", "checkpoint_target", "cloud",
-            "cluster", "cluster_address", "hl_smi", "hooks_dir", "instance_id", "instance_type", "inventory_partial",
-            "market", "metrics_tls", "mirror", "mirror_lock_sha256", "network_script", "public_address", "region",
-            "remove", "remove_data", "remove_driver", "secrets", "secrets_dir", "serial", "zone",
+            "cluster", "cluster_address", "controller_paths", "controller_repository", "hl_smi", "hooks_dir",
+            "instance_id", "instance_type", "inventory_partial", "market", "metrics_tls", "mirror",
+            "mirror_lock_sha256", "network_script", "public_address", "region", "remove", "remove_data", "remove_driver", "restore_host",
+            "secrets", "secrets_dir", "serial", "zone",
         ),
         "health": (
             "boot_time_command", "depth", "directory", "expected_cards", "hccl_demo", "hl_qual", "huge_pages", "mode",

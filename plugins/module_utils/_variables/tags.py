@@ -14,7 +14,7 @@ from .near import nearest
 PHASES = ("preflight", "tuning", "drivers", "fabric", "firewall", "pytorch", "monitoring", "train", "verify")
 #: All tags of the collection's playbooks and roles, in the order of the alphabet.
 TAGS = (
-    "alertmanager", "data", "data_install", "data_preflight",
+    "alertmanager", "backup", "backup_install", "backup_preflight", "data", "data_install", "data_preflight",
     "drivers", "fabric", "firewall", "firewall_preflight", "grafana", "hpu_exporter",
     "hpu_exporter_install", "hpu_exporter_preflight", "hpu_exporter_verify", "logs", "logs_install", "logs_preflight",
     "monitoring", "node_exporter",

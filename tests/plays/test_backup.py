@@ -1,0 +1,80 @@
+"""The role that backs machines up, and the playbook that restores one: what they refuse, write and put back."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .cluster import Cluster
+
+PASSWORD = "of-no-other-use"
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> dict[str, Any]:
+    return {"backup_repository": str(tmp_path / "store"), "backup_password": PASSWORD}
+
+
+def test_the_timer_is_installed_once_and_its_password_is_shown_to_nobody(
+    cluster: Cluster, given: dict[str, Any]
+) -> None:
+    cluster.gaudi(1, cards=1)
+    host = cluster["gaudi-1"]
+    host.give(packages={**json.loads((host.folder / "packages.json").read_text()), "restic": "0.14.0-1+b5"})
+    refused = cluster.role("backup", **{**given, "backup_password": ""})
+    assert refused.messages() == [
+        "backup_password is empty: give one out of your vault, and keep it where the backups are not."
+    ]
+    predicted = cluster.role("backup", "--check", "--diff", **given)
+    assert not host.path("/etc/gaudi3-backup").exists()
+    done = cluster.role("backup", "--diff", screen=True, **given)
+    assert (done.returncode, done.changed()) == (0, predicted.changed()), done.messages()
+    settings = host.path("/etc/gaudi3-backup/settings.json")
+    assert host.mode("/etc/gaudi3-backup/settings.json") == 0o600
+    told = json.loads(settings.read_text())
+    assert (told["host"], told["kinds"], told["password"]) == ("gaudi-1", ["node"], PASSWORD)
+    assert PASSWORD not in cluster.screen
+    assert any(call.startswith("systemctl ") and call.endswith(" gaudi-backup.timer") for call in host.calls)
+    again = cluster.role("backup", **given)
+    assert (again.returncode, again.changed()) == (0, set())
+    early = cluster.play("restore.yml", gaudi_restore_host="gaudi-1", **given)
+    assert early.messages() == ["restic is not on this machine: install the package restic."]
+    assert [call for call in host.calls if " stop " in call] == [], "services run on where nothing is restored"
+
+
+def test_a_controller_that_was_lost_has_its_folders_back(
+    cluster: Cluster, given: dict[str, Any], tmp_path: Path
+) -> None:
+    cluster.gaudi(1, cards=1)
+    given["gaudi_controller_repository"] = str(tmp_path / "controller")
+    home = cluster.folder / "home"
+    record = home / ".local/state/gaudi3-deploy/demo/deployment.json"
+    record.parent.mkdir(parents=True)
+    record.write_text("{}\n")
+    secrets = tmp_path / "secrets"
+    secrets.mkdir(0o700)
+    (secrets / "prometheus_password").write_text("not the real one\n")
+    more = {**given, "gaudi_secrets_dir": str(secrets), "health_directory": str(tmp_path / "health")}
+    done = cluster.play("backup.yml", "--skip-tags", "backup", **more)
+    assert done.returncode == 0, done.messages()
+    made = done.result("localhost", "Back up what this machine knows of the cluster")
+    assert (made["items"], made["missing"]) == (["deployments", "secrets"], ["health"])
+    shutil.rmtree(secrets)
+    shutil.rmtree(home / ".local/state")
+    predicted = cluster.play("restore.yml", "--check", gaudi_restore_host="controller", **more)
+    assert not secrets.exists()
+    back = cluster.play("restore.yml", gaudi_restore_host="controller", **more)
+    assert (back.returncode, back.changed()) == (0, predicted.changed()), back.messages()
+    assert (secrets / "prometheus_password").read_text() == "not the real one\n"
+    assert (secrets.stat().st_mode & 0o777, record.read_text()) == (0o700, "{}\n")
+    again = cluster.play("restore.yml", gaudi_restore_host="controller", **more)
+    assert (again.returncode, again.changed()) == (0, set())
+    other = cluster.play("restore.yml", gaudi_restore_host="gaudi-9", **more)
+    assert other.messages() == [
+        'gaudi_restore_host is "gaudi-9": name the one machine that is restored, as in -e '
+        "gaudi_restore_host=gaudi-1, or controller for this one."
+    ]
