@@ -66,14 +66,15 @@ $(VENV)/.dev: $(VENV)/.controller requirements/dev.txt requirements/torch.txt re
 	@echo $(CURDIR)/tests/suite/coverage_plugins > $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/a0_coverage_plugins.pth
 	@touch $@
 
-# promtool and Prometheus check rules and dashboards, Alertmanager what is sent. Unpacked, not installed: the packages would start
-# services on this machine.
+# promtool and Prometheus check rules and dashboards, Alertmanager what is sent; restic is what backups are made with. Unpacked, not
+# installed: the packages would start services on this machine.
 $(TOOLS)/usr/bin/promtool: PACKAGE := prometheus
 $(TOOLS)/usr/bin/amtool: PACKAGE := prometheus-alertmanager
+$(TOOLS)/usr/bin/restic: PACKAGE := restic
 $(TOOLS)/usr/sbin/haproxy: PACKAGE := haproxy liblua5.3-0 libopentracing1 libopentracing-c-wrapper0
 # rclone reads object stores.
 $(TOOLS)/usr/bin/rclone: PACKAGE := rclone
-$(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/sbin/haproxy $(TOOLS)/usr/bin/rclone:
+$(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/bin/restic $(TOOLS)/usr/sbin/haproxy $(TOOLS)/usr/bin/rclone:
 	mkdir -p $(TOOLS)
 	cd $(TOOLS) && { apt-get -qq download $(PACKAGE) || { apt-get -qq update && apt-get -qq download $(PACKAGE); }; }
 	cd $(TOOLS) && for name in $(PACKAGE); do dpkg -x $${name}_*.deb .; done
@@ -144,7 +145,7 @@ over_checkout = rm -rf $(1) && $(PYTHON) -m venv $(1) && \
 	@touch $@
 
 # What the tests need of downloads, compiled code and the node image; its cost is not the tests'.
-prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/sbin/haproxy $(TOOLS)/usr/bin/rclone .cache/slurm/.ready .cache/checkov/ready .cache/mlflow/ready .cache/docs/ready .cache/standin/ready .cache/axe/ready hpu image
+prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/bin/restic $(TOOLS)/usr/sbin/haproxy $(TOOLS)/usr/bin/rclone .cache/slurm/.ready .cache/checkov/ready .cache/mlflow/ready .cache/docs/ready .cache/standin/ready .cache/axe/ready hpu image
 
 image: $(VENV)/.controller
 	gaudi3-simulator prepare
@@ -184,13 +185,13 @@ covered = rm -rf $(CURDIR)/.cache/coverage/$(1) && mkdir -p $(CURDIR)/.cache/cov
 
 # Coverage traces the tests of plugins alone, which reach the floor of plugins; tracing makes a test half as dear again. A release's flow
 # is one of them: nothing else runs what the module of serving does.
-unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/sbin/haproxy $(TOOLS)/usr/bin/rclone .cache/slurm/.ready
+unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/bin/restic $(TOOLS)/usr/sbin/haproxy $(TOOLS)/usr/bin/rclone .cache/slurm/.ready
 	$(call covered,plugins) tests/unit/plugins tests/serving/test_release_flow.py
 	pytest -q tests/unit tests/monitoring tests/serving tests/slurm tests/suite tests/walks --ignore tests/unit/plugins \
 		--ignore tests/serving/test_release_flow.py
 
 # The real playbooks and roles over local connections: no root, no containers.
-plays: $(VENV)/.dev
+plays: $(VENV)/.dev $(TOOLS)/usr/bin/restic
 	pytest -q tests/plays
 
 simulator-test: $(VENV)/.dev .cache/standin/ready

@@ -24,8 +24,8 @@ OF_PLAYBOOKS = frozenset(
             "bmc_metrics", "bmc_password", "bmc_ports", "bmc_timeout", "bmc_user", "checkpoint_target", "cloud",
             "cluster", "cluster_address", "controller_paths", "controller_repository", "hl_smi", "hooks_dir",
             "instance_id", "instance_type", "inventory_partial", "market", "metrics_tls", "mirror",
-            "mirror_lock_sha256", "network_script", "public_address", "region", "remove", "remove_data", "remove_driver", "restore_host",
-            "secrets", "secrets_dir", "serial", "zone",
+            "mirror_lock_sha256", "network_script", "public_address", "region", "remove", "remove_data",
+            "remove_driver", "restore_host", "secrets", "secrets_dir", "serial", "zone",
         ),
         "health": (
             "boot_time_command", "depth", "directory", "expected_cards", "hccl_demo", "hl_qual", "huge_pages", "mode",
