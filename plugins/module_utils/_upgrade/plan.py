@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Optional
 
 from .._printable import few, printable
@@ -24,6 +25,8 @@ from .state import NodeState, fingerprint
 SCHEMA = 1
 #: What a change of the release brings with it by itself, and what the owner of a container or an environment has to do.
 _OURS, _OWNERS = ("release", "load", "torch", "build"), ("image", "vllm", "python")
+#: A version of preboot firmware, without the words around it.
+FIRMWARE = re.compile(r"hl-[A-Za-z0-9.-]{1,100}")
 STOPPED, MOVE = "stopped", "move"
 
 
@@ -37,7 +40,8 @@ class Wish:
     jobs: str = STOPPED
     """Whether jobs have been stopped, or leave each node while they go on elsewhere."""
     downgrade: bool = False
-    firmware: bool = False
+    firmware: str = ""
+    """Preboot firmware that each card is to have, as the card will say it; empty: none is flashed."""
     canary: str = ""
     """The node to begin with; empty: a spare, else one without jobs."""
 
@@ -82,7 +86,8 @@ class Plan:
     there: tuple[str, ...] = ()
     """Nodes that have the release already."""
     refusals: tuple[str, ...] = ()
-    spares: tuple[str, ...] = field(default=())
+    spares: tuple[str, ...] = ()
+    firmware: str = ""
 
     @property
     def fingerprint(self) -> str:
@@ -96,6 +101,7 @@ class Plan:
             "release": self.release,
             "fingerprint": self.fingerprint,
             "jobs": self.jobs,
+            "firmware": self.firmware,
             "spares": list(self.spares),
             "batches": [list(each) for each in self.batches],
             "there": list(self.there),
@@ -125,9 +131,8 @@ def make(states: Mapping[str, NodeState], wish: Wish, matrix: Optional[Matrix] =
         except Refusal as refusal:
             refusals.append(f"{name}: {refusal}")
     refusals += _fleet(states, list(ways), wish)
-    return Plan(
-        release, wish.jobs, facts, _batches(states, list(ways), wish), ways, tuple(there), tuple(refusals), wish.spares
-    )
+    batches = _batches(states, list(ways), wish)
+    return Plan(release, wish.jobs, facts, batches, ways, tuple(there), tuple(refusals), wish.spares, wish.firmware)
 
 
 def _release(given: str, table: Matrix) -> str:
@@ -143,6 +148,9 @@ def _check(states: Mapping[str, NodeState], wish: Wish) -> None:
         raise Refusal("There are no nodes to plan for: give the reports of at least one, or an inventory")
     if not (0 < wish.share <= 1 and math.isfinite(wish.share)):
         raise Refusal(f"The share of a batch is {wish.share}: give more than 0 and at most 1, such as 0.1 for a tenth")
+    if wish.firmware and not FIRMWARE.fullmatch(wish.firmware):
+        shown = printable(wish.firmware, 60)
+        raise Refusal(f"The firmware is {shown}: give it as a card says it, such as hl-gaudi3-1.22.0-fw-61.3.2-sec-9")
     for name in (*wish.spares, *([wish.canary] if wish.canary else [])):
         if name not in states:
             raise Refusal(f"{printable(name, 60)} is not among the nodes: give one of {few(list(states))}")
@@ -190,7 +198,7 @@ def _node(state: NodeState, release: str, wish: Wish, table: Matrix) -> NodePlan
     if wish.firmware:
         if not state.firmware or len(state.firmware) != state.cards:
             raise Refusal("The firmware of its cards is not known one by one: give its doctor's report")
-        cards = [address for address, text in state.firmware.items() if f"-{version_of(release)}-" not in text]
+        cards = [address for address, text in state.firmware.items() if wish.firmware not in text]
     pytorch = bool(node.plugin) and version_of(node.plugin) != version_of(release)
     going = steps.up(cards, pytorch)
     owners = [f"{step.what}, which this plan does not do" for step in way.steps if step.kind in _OWNERS]

@@ -16,7 +16,7 @@ from typing import Any, Optional
 from .._printable import printable
 from .._refusal import Refusal
 from . import steps
-from .plan import MOVE, SCHEMA, STOPPED
+from .plan import FIRMWARE, MOVE, SCHEMA, STOPPED
 from .state import FACTS, NodeState, difference, fingerprint
 
 #: No plan of a thousand nodes is larger.
@@ -50,6 +50,9 @@ def read(text: str) -> dict[str, Any]:
         raise Refusal(f"The plan's fingerprint is not that of the fleet in it: {_AGAIN}")
     if not isinstance(plan.get("release"), str) or plan.get("jobs") not in (STOPPED, MOVE):
         raise Refusal(f"The plan names no release, or jobs that are neither {STOPPED} nor {MOVE}: {_AGAIN}")
+    firmware = plan.get("firmware")
+    if not isinstance(firmware, str) or (firmware and not FIRMWARE.fullmatch(firmware)):
+        raise Refusal(f"The plan's firmware is none that a card can have: {_AGAIN}")
     every = [name for batch in batches if isinstance(batch, list) for name in batch]
     if sorted(map(str, every)) != sorted(nodes) or not all(_NAME.fullmatch(str(each)) for each in fleet):
         raise Refusal(f"The plan's batches are not of its nodes, each once: {_AGAIN}")
@@ -114,4 +117,4 @@ def wanted(plan: Mapping[str, Any], name: str, back: bool, held: Any = None) -> 
     node = plan["nodes"][name]
     packages = {package: each[0 if back else 1] for package, each in node["packages"].items()}
     release = node["before"] if back else plan["release"]
-    return {"release": release, "packages": packages, "exact": back, "held": held}
+    return {"release": release, "firmware": plan["firmware"], "packages": packages, "exact": back, "held": held}

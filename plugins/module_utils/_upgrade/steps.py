@@ -63,8 +63,8 @@ def said(step: str, release: str) -> str:
 def is_done(step: str, wanted: Mapping[str, Any], look: Mapping[str, Any]) -> Optional[bool]:
     """Whether a look at the node shows that a step is done; None where no look can tell.
 
-    ``wanted`` is what the way leads to: ``release``, ``packages`` with versions, whether ``exact``, and with it
-    ``held``. ``look`` is what the node shows now: ``packages``, ``held``, ``driver``, ``plugin``, ``fenced``,
+    ``wanted`` is what the way leads to: ``release``, ``firmware``, ``packages`` with versions, whether ``exact``, and
+    with it ``held``. ``look`` is what the node shows now: ``packages``, ``held``, ``driver``, ``plugin``, ``fenced``,
     ``jobs`` that run, and ``firmware``.
     """
     if step in (HEALTH, PASSPORT):
@@ -80,7 +80,7 @@ def is_done(step: str, wanted: Mapping[str, Any], look: Mapping[str, Any]) -> Op
         return version_of(look.get("plugin")) == version_of(wanted["release"])
     if is_flash(step):
         flashed = (look.get("firmware") or {}).get(step.partition(" ")[2], "")
-        return f"-{version_of(wanted['release'])}-" in flashed
+        return bool(wanted.get("firmware")) and wanted["firmware"] in flashed
     packages = look.get("packages") or {}
     if wanted.get("exact"):
         return packages == wanted["packages"] and sorted(look.get("held") or []) == sorted(wanted.get("held") or [])

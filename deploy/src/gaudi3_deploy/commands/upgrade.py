@@ -34,7 +34,9 @@ def plan_command(
     share: Annotated[float, typer.Option(help="Share of the nodes in a batch after the canary.")] = 0.1,
     jobs: Annotated[str, typer.Option(help=f"{STOPPED}, or {MOVE}: to the spares, while they go on.")] = STOPPED,
     allow_downgrade: Annotated[bool, typer.Option("--allow-downgrade", help="Go back to an older release.")] = False,
-    firmware: Annotated[bool, typer.Option("--firmware", help="Flash the cards' preboot firmware, too.")] = False,
+    firmware: Annotated[
+        str, typer.Option(help="Preboot firmware to flash, as a card will say it [default: none].")
+    ] = "",
     key: Annotated[Path | None, typer.Option("--sign", help="SSH key to sign the plan with.")] = None,
     as_json: Json = False,
 ) -> None:

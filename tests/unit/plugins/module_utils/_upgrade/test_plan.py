@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from upgrade_fleet import CARDS, NAMES, NEW, OLD, flashed, node
+from upgrade_fleet import CARDS, FIRMWARE, NAMES, NEW, OLD, flashed, node
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.plan import MOVE, Plan, Wish, make
@@ -48,15 +48,15 @@ def test_pytorch_follows_where_the_node_has_one() -> None:
 
 
 def test_firmware_only_if_asked_for_and_one_card_at_a_time() -> None:
-    way = plan(1, Wish(NEW, firmware=True), gaudi_1=node(firmware=flashed("1.22.0"))).nodes["gaudi-1"]
+    way = plan(1, Wish(NEW, firmware=FIRMWARE), gaudi_1=node(firmware=flashed("1.22.0"))).nodes["gaudi-1"]
     assert way.up[3:6] == tuple(f"firmware {each}" for each in CARDS)
     assert "once a card is flashed there is no automatic way back" in way.cautions
     some = {**flashed("1.22.0"), CARDS[1]: flashed("1.23.0")[CARDS[1]]}
-    assert plan(1, Wish(NEW, firmware=True), gaudi_1=node(firmware=some)).nodes["gaudi-1"].up[3:6:2] == (
+    assert plan(1, Wish(NEW, firmware=FIRMWARE), gaudi_1=node(firmware=some)).nodes["gaudi-1"].up[3:6:2] == (
         f"firmware {CARDS[0]}",
         "health",
     )
-    said = plan(1, Wish(NEW, firmware=True)).refusals
+    said = plan(1, Wish(NEW, firmware=FIRMWARE)).refusals
     assert said == ("gaudi-1: The firmware of its cards is not known one by one: give its doctor's report.",)
 
 
@@ -128,6 +128,7 @@ def test_jobs_that_run_are_refused_unless_they_may_move_and_there_are_spares_for
     ("asked", "said"),
     [
         (Wish("2.0.0"), "Release 2.0.0 is in no matrix: give one of"),
+        (Wish(NEW, firmware="1.23.0 (x)"), "The firmware is 1.23.0 .x.: give it as a card says it"),
         (Wish(NEW, share=0), "The share of a batch is 0: give more than 0"),
         (Wish(NEW, spares=("gaudi-9",)), "gaudi-9 is not among the nodes: give one of gaudi-1"),
         (Wish(NEW, canary="gaudi-9"), "gaudi-9 is not among the nodes"),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from upgrade_fleet import NAMES, NEW, OLD, flashed, node
+from upgrade_fleet import FIRMWARE, NAMES, NEW, OLD, flashed, node
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.plan import Wish, make
@@ -24,7 +24,7 @@ def test_what_was_written_is_read() -> None:
     found = read(text())
     assert (found["release"], found["batches"]) == (NEW, [["gaudi-1"], ["gaudi-2"]])
     assert digest(text()) != digest(text() + " ")
-    flash = make({"gaudi-1": node(firmware=flashed("1.22.0"))}, Wish(NEW, firmware=True)).text()
+    flash = make({"gaudi-1": node(firmware=flashed("1.22.0"))}, Wish(NEW, firmware=FIRMWARE)).text()
     assert read(flash)["nodes"]["gaudi-1"]["up"][3] == "firmware 0000:19:00.0"
 
 
@@ -35,6 +35,7 @@ def test_what_was_written_is_read() -> None:
         (lambda plan: plan.pop("fleet"), "has no fleet, nodes and batches"),
         (lambda plan: plan["fleet"]["gaudi-1"].update(kernel="5"), "fingerprint is not that of the fleet in it"),
         (lambda plan: plan["fleet"]["gaudi-1"].pop("kernel"), "fleet is not described by system, kernel"),
+        (lambda plan: plan.update(firmware="$(reboot)"), "firmware is none that a card can have"),
         (lambda plan: plan.update(jobs="kill"), "neither stopped nor move"),
         (lambda plan: plan["batches"].append(["gaudi-1"]), "batches are not of its nodes, each once"),
         (lambda plan: plan["nodes"]["gaudi-1"]["up"].insert(1, "rm -rf /"), "steps of gaudi-1 are none"),
@@ -95,4 +96,5 @@ def test_what_each_way_leads_to() -> None:
     plan = read(text())
     there, back = wanted(plan, "gaudi-1", False), wanted(plan, "gaudi-1", True, ["habanalabs-dkms"])
     assert (there["release"], there["packages"], there["exact"]) == (NEW, dict.fromkeys(NAMES, NEW), False)
-    assert back == {"release": OLD, "packages": dict.fromkeys(NAMES, OLD), "exact": True, "held": ["habanalabs-dkms"]}
+    old = dict.fromkeys(NAMES, OLD)
+    assert back == {"release": OLD, "firmware": "", "packages": old, "exact": True, "held": ["habanalabs-dkms"]}

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from upgrade_fleet import CARDS, NAMES, NEW, OLD, flashed
+from upgrade_fleet import CARDS, FIRMWARE, NAMES, NEW, OLD, flashed
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade import steps
@@ -75,6 +75,7 @@ class FakeNode:
         release = OLD if record.phase in (BACK, RETURNED) else NEW
         return {
             "release": release,
+            "firmware": FIRMWARE,
             "packages": dict.fromkeys(NAMES, release),
             "exact": release == OLD,
             "held": record.held,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from upgrade_fleet import NEW, flashed
+from upgrade_fleet import FIRMWARE, NEW, flashed
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade import steps
 
-WANTED: dict[str, Any] = {"release": NEW, "packages": {"a": NEW}, "exact": False}
+WANTED: dict[str, Any] = {"release": NEW, "firmware": FIRMWARE, "packages": {"a": NEW}, "exact": False}
 
 
 @pytest.mark.parametrize(
