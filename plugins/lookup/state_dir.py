@@ -21,7 +21,7 @@ options:
   _terms:
     description: What is kept there.
     type: str
-    choices: [certificates, health, doctor]
+    choices: [certificates, health, doctor, upgrade]
     required: true
   folder:
     description: A folder that the user gives, relative to where C(ansible-playbook) runs. If empty, the default.
@@ -65,6 +65,7 @@ VARIABLES = {
     "certificates": "certificate_directory",
     "health": "health_directory",
     "doctor": "doctor_directory",
+    "upgrade": "upgrade_directory",
 }
 
 

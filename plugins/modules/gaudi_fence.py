@@ -111,6 +111,11 @@ busy:
   returned: success
   type: bool
   sample: false
+fence:
+  description: The fence that was there before, null without one.
+  returned: success
+  type: dict
+  sample: {by: person, reason: its power supply is replaced, step: "", since: 1767225600.25, jobs: []}
 unwritten:
   description: What could not be written on the node, and why.
   returned: success
@@ -175,6 +180,11 @@ class Fence:
         self._before = fence.read(self._asked["folder"], self._asked["runtime"])
         self._unwritten: "list[str]" = []
         self._unfenced = False
+
+    @property
+    def before(self) -> "dict[str, Any] | None":
+        """The fence that was there before."""
+        return self._before
 
     def take_out(self) -> "dict[str, Any]":
         """Write the fence, then stop what runs, so that nothing starts in between; stop it without a fence too."""
@@ -334,7 +344,7 @@ def main() -> None:
         module.fail_json(msg=f"The node was not taken out of service or given back: {str(error).rstrip('.')}.")
     if result["unwritten"]:
         module.warn(f"This could not be written on the node: {'; '.join(result['unwritten'])}.")
-    module.exit_json(**{"busy": False, **result})
+    module.exit_json(**{"busy": False, "fence": here.before, **result})
 
 
 if __name__ == "__main__":

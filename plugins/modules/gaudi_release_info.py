@@ -79,6 +79,17 @@ versions:
   returned: success
   type: dict
   sample: {system: Ubuntu 24.04, kernel: 6.8.0-51-generic, generation: gaudi3, driver: 1.23.0-2eae87a}
+cards:
+  description: How many devices of the vendor are on the PCI bus.
+  returned: success
+  type: int
+  sample: 8
+held:
+  description: Packages of the vendor that dpkg holds back.
+  returned: success
+  type: list
+  elements: str
+  sample: [habanalabs-dkms]
 consistent:
   description: Whether no pair is forbidden.
   returned: success
@@ -131,7 +142,8 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._driver.versions_found import Places, look
+from ansible_collections.gaudi3.scale.plugins.module_utils._cards import pci
+from ansible_collections.gaudi3.scale.plugins.module_utils._driver.versions_found import Places, held, look
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._release.journey import KEEP, check_goal, journey
 from ansible_collections.gaudi3.scale.plugins.module_utils._release.rules import check, consistent, culprit
@@ -176,6 +188,8 @@ def main() -> None:
     module.exit_json(
         changed=False,
         versions=node.as_facts(),
+        cards=len(pci.cards()),
+        held=held(run),
         consistent=consistent(findings),
         culprit=culprit(findings),
         findings=[each.as_facts() for each in findings],

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .._apt.packages import FAMILY, QUERY, read_state
+from .._apt.packages import FAMILY, QUERY, Installed, read_state
 from .._cards import accel, pci
 from .._cards.iommu import IDENTITY, translated
 from .._release.node import Node, firmware_release, numbers, system_name
@@ -86,10 +86,19 @@ def _system(path: str) -> str:
     return system_name(f"{names.get(which, which.capitalize())} {found.get('VERSION_ID', '')}".strip())
 
 
+def held(run: Run) -> list[str]:
+    """The vendor's packages that dpkg holds back."""
+    return sorted(name for name, each in _dpkg(run).items() if each.held)
+
+
+def _dpkg(run: Run) -> dict[str, Installed]:
+    code, output, _errors = run(["dpkg-query", "--show", "--showformat", QUERY, FAMILY])
+    return read_state(output) if code in (0, 1) else {}
+
+
 def _packages(run: Run) -> dict[str, str]:
     """The vendor's packages of dpkg, else those of rpm."""
-    code, output, _errors = run(["dpkg-query", "--show", "--showformat", QUERY, FAMILY])
-    found = {name: each.version for name, each in read_state(output).items()} if code in (0, 1) else {}
+    found = {name: each.version for name, each in _dpkg(run).items()}
     if found:
         return found
     code, output, _errors = run(["rpm", "-qa", "--queryformat", "%{NAME}\\t%{VERSION}-%{RELEASE}\\n", "habanalabs*"])

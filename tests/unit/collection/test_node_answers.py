@@ -19,10 +19,11 @@ WRITERS = {
     "assemble": "dest", "copy": "dest", "template": "dest", "file": "path", "get_url": "dest", "unarchive": "dest",
     "fetch": "dest", "blockinfile": "path", "lineinfile": "path", "replace": "path", "gaudi_passport": "folder",
     "gaudi_healing": "path", "gaudi_file": "path", "gaudi_inventory": "path", "gaudi_support_bundle": "path",
-    "gaudi_terraform": "project_path", "gaudi_credentials": "directory", "gaudi_certificate_page": "folder",
+    "gaudi_terraform": "project_path", "gaudi_upgrade": "folder", "gaudi_credentials": "directory",
+    "gaudi_certificate_page": "folder",
 }  # fmt: skip
 #: Folders that go through the lookup state_dir, which refuses one in an inventory.
-CHECKED = ("_doctor_folder", "_health_folder", "_heal_folder", "_certificate_folder")
+CHECKED = ("_doctor_folder", "_health_folder", "_heal_folder", "_certificate_folder", "_upgrade_folder")
 #: What is written elsewhere, and why that is no matter of what nodes say.
 OTHERS = {
     ("playbooks/new_inventory.yml", "file"): "writes a new inventory of the collection's own example",
@@ -75,10 +76,10 @@ def test_nothing_that_nodes_say_is_written_into_an_inventory() -> None:
         left.discard((path, module))
     assert all(module in WRITERS for _path, module in left)
     assert len(writes()) >= 8
-    for path, name in zip(("doctor", "health", "heal", "certificate"), CHECKED, strict=True):
+    for path, name in zip(("doctor", "health", "heal", "certificate", "upgrade"), CHECKED, strict=True):
         play = yaml.safe_load((ROOT / f"playbooks/{path}.yml").read_text())
-        (folder,) = [entry["vars"][name] for entry in play if name in entry.get("vars", {})]
-        assert folder.startswith("{{ lookup('gaudi3.scale.state_dir', ")
+        folders = [entry["vars"][name] for entry in play if name in entry.get("vars", {})]
+        assert folders and all(folder.startswith("{{ lookup('gaudi3.scale.state_dir', ") for folder in folders)
 
 
 def test_a_nodes_report_is_read_by_the_one_reader_alone() -> None:

@@ -152,6 +152,7 @@ READ = {
     "playbooks/tasks/pair-search.yml: _cards": "health_report",
     "playbooks/tasks/pair-search.yml: _told": "health_report",
     "playbooks/tasks/pair-search.yml: cards": "health_report",
+    "playbooks/upgrade.yml: looks": "upgrade_look",
     "roles/monitoring_service/vars/main.yml: _monitoring_service_wanted": "others_addresses",
     "roles/trainer/tasks/install-container.yml: _trainer_ids": "exact_texts",
 }
@@ -205,6 +206,7 @@ ONCE = {
     ("playbooks/tasks/pair-round.yml", "Judge the round, and plan the next", "_pair_answer"),
     ("playbooks/tasks/pair-search.yml", "Demand two nodes or more with as many cards", "_health"),
     ("playbooks/tasks/pair-search.yml", "Keep what the search is given", "_health"),
+    ("playbooks/tasks/upgrade-passport.yml", "Issue its passport", "_upgrade_health"),
 }
 
 

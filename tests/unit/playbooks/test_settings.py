@@ -107,7 +107,7 @@ def test_what_is_done_once_for_all_hosts_asks_no_node() -> None:
 #: What asks for the settings itself, as --skip-tags and --start-at-task leave out the play that does.
 ASKING = {"gaudi3.scale.gaudi_credentials"}
 #: Of a folder that the lookup state_dir gives, or of nothing but what it is told: it only counts, shows or remembers.
-ON_A_CHECKED_FOLDER = re.compile(r"\{\{ _(?:health|heal|doctor|certificate)_folder \}\}")
+ON_A_CHECKED_FOLDER = re.compile(r"\{\{ _(?:health|heal|doctor|certificate|upgrade)_folder \}\}")
 COUNTING = {
     "gaudi3.scale.gaudi_pair_search", "gaudi3.scale.gaudi_healing", "ansible.builtin.debug", "ansible.builtin.set_fact",
 }  # fmt: skip

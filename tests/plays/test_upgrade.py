@@ -1,0 +1,202 @@
+"""The plan of an upgrade, carried out: canary, batches, a node that goes back, a fleet that drifted, a run cut off."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade import steps
+from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.plan import Wish, make
+from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.planned import digest
+from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.record import new
+from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.state import of_answer
+
+from ..ansible_run import PlaybookRun
+from .cluster import Cluster
+from .host import PACKAGES, PYTHON, RELEASE, SIMULATOR, Host, program
+from .test_driver import _GPGV
+from .test_driver import program as script
+
+NEW = "1.24.1-482"
+KERNEL = "5.15.0-60-generic"
+QUAL = "/opt/qual/hl_qual"
+FENCE = "/var/lib/gaudi3-scale/health/fence.json"
+#: apt-get of a host: packages come with the driver's modules and the tools of their release.
+_APT = """
+import json, os, sys
+sys.path.insert(0, {simulator!r})
+from pathlib import Path
+from gaudi3_simulator.node import modules, releases
+host, root = Path({host!r}), Path({root!r})
+words = sys.argv[1:]
+with open(host / "calls", "a") as stream:
+    stream.write("apt-get " + words[0] + "\\n")
+named = dict(word.split("=") for word in words if word.startswith("habanalabs-"))
+if words[0] != "install" or "--simulate" in words or not named:
+    sys.exit(0)
+broken = host / "apt-is-broken"
+if broken.exists():
+    sys.exit("E: " + broken.read_text())
+packages = json.loads((host / "packages.json").read_text())
+(host / "packages.json").write_text(json.dumps({{**packages, **named}}))
+release = named["habanalabs-dkms"]
+for kernel in ({kernel!r}, os.uname().release):
+    folder = root / "lib/modules" / kernel / "updates/dkms"
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.iterdir():
+        old.unlink()
+    for name in releases.module_names(release):
+        (folder / (name + ".ko")).write_text(modules.module_text(name, release))
+tool = host / "bin/hl-smi"
+tool.write_text(tool.read_text().replace({release!r}, release).replace({new!r}, release))
+"""
+
+
+def repository(folder: Path) -> str:
+    """A repository of both releases, in files."""
+    stanzas = [(name, release) for release in (RELEASE, NEW) for name in PACKAGES]
+    text = "\n".join(f"Package: {name}\nVersion: {release}\nArchitecture: all\n" for name, release in stanzas)
+    packed = gzip.compress(text.encode())
+    index = folder / "dists/jammy/main/binary-amd64/Packages.gz"
+    index.parent.mkdir(parents=True)
+    index.write_bytes(packed)
+    of = hashlib.sha256(packed).hexdigest()
+    (folder / "dists/jammy/InRelease").write_text(
+        f"Suite: jammy\nSHA256:\n {of} {len(packed)} main/binary-amd64/Packages.gz\n"
+    )
+    return folder.as_uri()
+
+
+def prepare(host: Host) -> None:
+    """Programs that the upgrade calls."""
+    text = _APT.format(
+        simulator=str(SIMULATOR), host=str(host.folder), root=str(host.root), kernel=KERNEL, release=RELEASE, new=NEW
+    )
+    script(host, "apt-get", f'#!/bin/sh\nexec {shlex.quote(PYTHON)} -IS -c {shlex.quote(text)} "$@"\n')
+    script(host, "gpgv", _GPGV.format(key=host.key))
+    script(host, "dpkg", "#!/bin/sh\nexit 0\n")
+    host.write(QUAL, "#!/bin/sh\necho PASSED\n", 0o755)
+    program(host, "dmesg", "dmesg", "main")
+    program(host, "modinfo", "kmod_tools", "modinfo")
+
+
+def nodes(cluster: Cluster, number: int) -> None:
+    """Nodes of the old release, which ask a repository of both."""
+    cluster.gaudi(number, cards=1, kernel=KERNEL)
+    cluster.all |= {"synapseai_repository_url": repository(cluster.folder / "repository"), "synapseai_ports_up": False}
+    for name, host in cluster.hosts.items():
+        prepare(host)
+        cluster.variables[name]["health_hl_qual"] = str(host.path(QUAL))
+
+
+def plan(cluster: Cluster, canary: str) -> str:
+    """A plan for the nodes as they are; the digest of its file."""
+    path = cluster.folder / "look.yml"
+    task = {"name": "Look", "gaudi3.scale.gaudi_release_info": {}}
+    path.write_text(json.dumps([{"hosts": "gaudi", "gather_facts": False, "tasks": [task]}]))
+    run = cluster.play(str(path))
+    answers = {name: run.result(name, "Look") for name in cluster.hosts}
+    assert {tuple(answer["held"]) for answer in answers.values()} == {tuple(sorted(PACKAGES))}
+    made = make(
+        {name: of_answer({**answer, "fence": None}) for name, answer in answers.items()}, Wish(NEW, canary=canary)
+    )
+    assert made.refusals == ()
+    (cluster.folder / "plan.json").write_text(made.text())
+    return digest(made.text())
+
+
+def upgrade(cluster: Cluster, *arguments: str, **variables: Any) -> PlaybookRun:
+    given = {"upgrade_directory": str(cluster.folder / "upgrade"), "health_directory": str(cluster.folder / "health")}
+    return cluster.play(
+        "upgrade.yml", *arguments, upgrade_plan=str(cluster.folder / "plan.json"), health_expected_cards=1,
+        **{**given, **variables},
+    )  # fmt: skip
+
+
+def record(cluster: Cluster, name: str) -> dict[str, Any]:
+    (path,) = (cluster.folder / "upgrade").glob(f"*/{name}.json")
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def versions(host: Host) -> set[str]:
+    """Of the vendor's packages."""
+    packages = json.loads((host.folder / "packages.json").read_text())
+    return {version for name, version in packages.items() if name.startswith("habanalabs-")}
+
+
+def driver(host: Host) -> str:
+    """That is loaded."""
+    return host.path("/sys/module/habanalabs/version").read_text().strip().partition("-")[0]
+
+
+def test_the_canary_first_and_a_node_that_fails_goes_back(cluster: Cluster) -> None:
+    nodes(cluster, 3)
+    plan(cluster, "gaudi-2")
+    packages = cluster["gaudi-3"].folder / "packages.json"
+    before = packages.read_text()
+    packages.write_text(before.replace(f'"habanalabs-thunk": "{RELEASE}"', '"habanalabs-thunk": "1.23.0-1"'))
+    run = upgrade(cluster)
+    assert run.returncode != 0 and run.changed() == set()
+    assert run.messages() == [
+        "gaudi-3 is not as it was when the plan was made (its package habanalabs-thunk was 1.23.0-695 and is "
+        "1.23.0-1): plan again."
+    ]
+    packages.write_text(before)
+
+    (cluster["gaudi-1"].folder / "apt-is-broken").write_text("the mirror has gone")
+    run = upgrade(cluster)
+    assert run.returncode != 0
+    assert run.messages()[-1] == (
+        "gaudi-1 has its old packages again and is in service: packages: The packages of 1.24.1-482 cannot be "
+        "installed: E: the mirror has gone"
+    )
+    assert [record(cluster, name)["phase"] for name in ("gaudi-2", "gaudi-1")] == ["there", "returned"]
+    assert not list((cluster.folder / "upgrade").glob("*/gaudi-3.json")), "it has not begun"
+    found = {name: (versions(host), driver(host)) for name, host in cluster.hosts.items()}
+    old, new = ({RELEASE}, "1.23.0"), ({NEW}, "1.24.1")
+    assert found == {"gaudi-1": old, "gaudi-2": new, "gaudi-3": old}
+    assert not any(host.path(FENCE).exists() for host in cluster.hosts.values())
+    issued = {path.name for path in (cluster.folder / "health").glob("*.passport.json")}
+    assert issued == {"gaudi-1.passport.json", "gaudi-2.passport.json"}
+
+    again = upgrade(cluster)
+    assert again.returncode != 0 and {host for host, _task in again.changed()} <= set(), (
+        "a plan with a surprise is over"
+    )
+
+
+def test_a_run_that_was_cut_off_is_continued_by_the_next_one(cluster: Cluster) -> None:
+    nodes(cluster, 1)
+    of = plan(cluster, "gaudi-1")
+    host = cluster["gaudi-1"]
+    (cluster.folder / "signers").write_text("ops@site ssh-ed25519 AAAA\n")
+    signed = {"upgrade_allowed_signers": str(cluster.folder / "signers"), "upgrade_signer": "ops@site"}
+    refused = upgrade(cluster, **signed)
+    assert "The plan's signature" in refused.messages()[0] and refused.changed() == set()
+    predicted = upgrade(cluster, "--check", "--diff")
+    assert predicted.returncode == 0, predicted.messages()
+    assert not (cluster.folder / "upgrade").exists() and versions(host) == {RELEASE}
+
+    # The controller lost its power while apt unpacked.
+    way = steps.up((), False)
+    cut = replace(new(of, "gaudi-1", way), done=("fence",), begun="packages", held=tuple(sorted(PACKAGES)))
+    folder = cluster.folder / "upgrade" / of[:16]
+    folder.mkdir(parents=True)
+    (folder / "gaudi-1.json").write_text(cut.text())
+    host.write(FENCE, json.dumps({"by": "person", "reason": "it is upgraded", "step": "upgrade", "jobs": []}))
+    packages = json.loads((host.folder / "packages.json").read_text())
+    (host.folder / "packages.json").write_text(json.dumps({**packages, PACKAGES[0]: NEW}))
+    run = upgrade(cluster)
+    assert run.returncode == 0, run.messages()
+    assert record(cluster, "gaudi-1")["phase"] == "there"
+    assert (versions(host), driver(host), host.path(FENCE).exists()) == ({NEW}, "1.24.1", False)
+    did = [name for _host, name, _result in run.results()]
+    assert "Finish an interrupted installation" in did and "Take the node out of service" not in did
+    last = upgrade(cluster)
+    assert (last.returncode, last.changed()) == (0, set())
