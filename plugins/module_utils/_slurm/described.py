@@ -30,6 +30,7 @@ NOT_CARRIED: Mapping[str, tuple[Any, str]] = {
     "environment_files": (FABRIC, "read them in slurm.setup, such as `set -a; . /etc/mine.env; set +a`"),
     "modules": ((), "Slurm chooses the cards: leave it out"),
     "groups": ((), "a job has the groups that its user has on the controller of Slurm: add the user to them there"),
+    "data_sets": ((), "set data.directory in config; a set that a process has in its memory stays on the node"),
     "start_at_boot": (False, "Slurm puts the jobs of a node that was lost back into the queue: leave it out"),
     "rejoin": (False, "a job of Slurm starts on all of its nodes at once: leave it out"),
 }

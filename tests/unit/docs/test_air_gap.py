@@ -13,9 +13,9 @@ from .documents import ROOT
 PAGE = "docs/operate/air-gap.md"
 #: How the variables end that name a place of downloads, or that let one be without TLS.
 MIRRORS = re.compile(r"_(url|image|registry|archive|plain_http|repository)$")
-#: Addresses by which people and services reach what a role has set up.
+#: Addresses by which people and services reach what a role has set up, and where backups are kept.
 OWN = {
-    "alertmanager_external_url", "grafana_external_url", "grafana_prometheus_url", "prometheus_dashboard_url",
+    "alertmanager_external_url", "backup_repository", "grafana_external_url", "grafana_prometheus_url", "prometheus_dashboard_url",
     "prometheus_external_url", "prometheus_runbook_url", "watch_prometheus_url",
 }  # fmt: skip
 

@@ -246,6 +246,7 @@ OF_A_JOB: dict[str, dict[str, Any]] = {
     "trainer_version": {"trainer_version": "9.9"},
     "spares": {"spares": 1, "max_restarts": 1},
     "min_nodes": {"min_nodes": 1, "max_restarts": 1},
+    "data_sets": {"data_sets": ("/srv/data/corpus",)},
     "command": {"command": ("/srv/train.py",)},
     "chdir": {"command": ("train.py",), "chdir": "/srv"},
     "container": {"container": {"engine": "podman", "image": "registry.example/train:1", "folders": [], "cards": True}},
