@@ -100,7 +100,7 @@ def verify(
         raise DeployError(str(refusal)) from refusal
     shown = _optional(file.with_suffix(".html"))
     if not problem and shown is not None and shown != page.html(found, by):
-        problem = f"{file.with_suffix('.html')} is not the page of this certificate: show the file itself."
+        problem = f"{file.with_suffix('.html')} is not the page that this release makes of it: show the file itself."
     if problem:
         raise DeployError(problem)
     beside = " The page beside it is its own." if shown is not None else ""
