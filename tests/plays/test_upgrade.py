@@ -14,7 +14,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade import steps
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.plan import Wish, make
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.planned import digest
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.record import new
-from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.state import of_answer
+from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.state import of_report
 
 from ..ansible_run import PlaybookRun
 from .cluster import Cluster
@@ -95,16 +95,12 @@ def nodes(cluster: Cluster, number: int) -> None:
 
 
 def plan(cluster: Cluster, canary: str) -> str:
-    """A plan for the nodes as they are; the digest of its file."""
-    path = cluster.folder / "look.yml"
-    task = {"name": "Look", "gaudi3.scale.gaudi_release_info": {}}
-    path.write_text(json.dumps([{"hosts": "gaudi", "gather_facts": False, "tasks": [task]}]))
-    run = cluster.play(str(path))
-    answers = {name: run.result(name, "Look") for name in cluster.hosts}
-    assert {tuple(answer["held"]) for answer in answers.values()} == {tuple(sorted(PACKAGES))}
-    made = make(
-        {name: of_answer({**answer, "fence": None}) for name, answer in answers.items()}, Wish(NEW, canary=canary)
-    )
+    """A plan by the doctor's reports of the nodes as they are; the digest of its file."""
+    folder = cluster.folder / "reports"
+    run = cluster.play("doctor.yml", doctor_directory=str(folder), doctor_quick=True)
+    assert run.returncode == 0, run.messages()
+    states = {name: of_report(json.loads((folder / f"{name}.json").read_text())) for name in cluster.hosts}
+    made = make(states, Wish(NEW, canary=canary))
     assert made.refusals == ()
     (cluster.folder / "plan.json").write_text(made.text())
     return digest(made.text())

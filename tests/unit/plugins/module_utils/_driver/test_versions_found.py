@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._driver.versions_found import Places, Run, look
+from ansible_collections.gaudi3.scale.plugins.module_utils._driver.versions_found import Places, Run, held, look
 from ansible_collections.gaudi3.scale.plugins.module_utils._release.rules import check
 
 KERNEL, NEXT = "6.8.0-51-generic", "6.8.0-60-generic"
@@ -77,6 +77,11 @@ def test_a_kernel_that_comes_without_a_driver_is_found(node: Places) -> None:
 def test_rpm_is_asked_where_dpkg_has_nothing(node: Places) -> None:
     found = look(database(rpm="habanalabs\t1.23.0-695.el9\nodd line\n"), KERNEL, [], node)
     assert found.packages == {"habanalabs": "1.23.0-695.el9"}
+
+
+def test_packages_on_hold_are_told(node: Places) -> None:
+    held_back = "habanalabs-dkms\t1.23.0-695\thold\tinstalled\nhabanalabs-qual\t1.23.0-695\tinstall\tinstalled\n"
+    assert held(database(held_back)) == ["habanalabs-dkms"] and held(database()) == []
 
 
 def test_a_bare_host_has_nothing_that_could_be_wrong(tmp_path: Path) -> None:
