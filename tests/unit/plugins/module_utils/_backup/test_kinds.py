@@ -18,8 +18,9 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refus
 from ansible_collections.gaudi3.scale.plugins.module_utils._slurm import conf, site
 
 ROOT = Path(__file__).resolve().parents[5]
+#: Not behind a colon, as in the address of another machine.
 _PATH = re.compile(
-    r"(?<![\w.~/}-])(?:/(?:etc|opt|srv|home|root|usr/lib|usr/local|var/(?:lib|log|cache))|~)(?:/[\w.-]+)+"
+    r"(?<![\w.~/}:-])(?:/(?:etc|opt|srv|home|root|usr/lib|usr/local|var/(?:lib|log|cache))|~)(?:/[\w.-]+)+"
 )
 #: Files of the distribution, which are read and not written.
 _READ = ("/etc/os-release", "/etc/passwd", "/etc/ansible", "/usr/local/cuda")
