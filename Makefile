@@ -16,7 +16,7 @@ CLUSTER ?= demo
 NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
-.PHONY: vllm-cpu demo up down status prepare image test lint dev-plugins hpu unit plays simulator-test device-test deploy-test trainer-test \
+.PHONY: vllm-cpu demo up down status prepare image image-trainer test lint dev-plugins hpu unit plays simulator-test device-test deploy-test trainer-test \
 	benchmark-test doctor-test watch-test website-test \
 	coverage coverage-raise terraform-test terraform-registry proofs torch-matrix torch-wheels torch-suite os-matrix strictness \
 	docs docs-zip screenshots watch-pictures docs-recording docs-pictures contract system molecule-test molecule sanity artifact build sign audit bench clean help FORCE
@@ -150,6 +150,10 @@ prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)
 image: $(VENV)/.controller
 	gaudi3-simulator prepare
 
+# The trainer on the vendor's image, in an image of its own: make image-trainer BASE=NAME:TAG@sha256:DIGEST TAG=REGISTRY/NAME:TAG
+image-trainer: $(VENV)/.dev
+	$(BIN)/python -m containers.build --base "$(BASE)" --tag "$(TAG)" $(IMAGE_OPTIONS)
+
 # Every part below, three at a time, and what each one cost; it ends with the sum of what passed and failed.
 test:
 	$(MAKE) --jobs=3 prepare
@@ -187,7 +191,7 @@ covered = rm -rf $(CURDIR)/.cache/coverage/$(1) && mkdir -p $(CURDIR)/.cache/cov
 # is one of them: nothing else runs what the module of serving does.
 unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/bin/restic $(TOOLS)/usr/sbin/haproxy $(TOOLS)/usr/bin/rclone .cache/slurm/.ready
 	$(call covered,plugins) tests/unit/plugins tests/serving/test_release_flow.py
-	pytest -q tests/unit tests/monitoring tests/serving tests/slurm tests/suite tests/walks --ignore tests/unit/plugins \
+	pytest -q tests/unit tests/containers tests/monitoring tests/serving tests/slurm tests/suite tests/walks --ignore tests/unit/plugins \
 		--ignore tests/serving/test_release_flow.py
 
 # The real playbooks and roles over local connections: no root, no containers.

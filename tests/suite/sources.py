@@ -24,6 +24,7 @@ AREAS = {
     "benchmark-tool/src": ["benchmark-tool/tests"],
     "deploy/src": ["deploy/tests"],
     "simulator/src": ["simulator/tests"],
+    "containers": ["tests/containers"],
 }
 HEAD = "---\n# Sources without a test of their own name, by the test that shows most of what they do.\n"
 
