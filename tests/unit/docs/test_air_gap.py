@@ -15,8 +15,8 @@ PAGE = "docs/operate/air-gap.md"
 MIRRORS = re.compile(r"_(url|image|registry|archive|plain_http|repository)$")
 #: Addresses by which people and services reach what a role has set up, and where backups are kept.
 OWN = {
-    "alertmanager_external_url", "backup_repository", "grafana_external_url", "grafana_prometheus_url", "prometheus_dashboard_url",
-    "prometheus_external_url", "prometheus_runbook_url", "watch_prometheus_url",
+    "alertmanager_external_url", "backup_repository", "grafana_external_url", "grafana_prometheus_url",
+    "prometheus_dashboard_url", "prometheus_external_url", "prometheus_runbook_url", "watch_prometheus_url",
 }  # fmt: skip
 
 
