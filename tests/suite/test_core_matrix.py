@@ -65,7 +65,7 @@ def run(python: Path, *command: str) -> subprocess.CompletedProcess[str]:
         "COLUMNS": "500",
     }
     return subprocess.run(
-        [str(python), *command], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1200, check=False
+        [str(python), *command], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=7200, check=False
     )
 
 
