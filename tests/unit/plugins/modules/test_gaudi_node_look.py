@@ -50,7 +50,7 @@ def fabric(tmp_path: Path) -> dict[str, Any]:
 
 def test_every_module_can_be_asked_that_keeps_its_arguments_apart() -> None:
     names = {module.__name__.rpartition(".")[2] for module in MODULES}
-    alone = {"account", "addresses", "contents", "files", "interpreter", "listener"} | {
+    alone = {"account", "addresses", "contents", "files", "interpreter", "listener", "mirror"} | {
         "package",
         "page",
         "port",
