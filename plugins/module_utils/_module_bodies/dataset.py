@@ -68,7 +68,8 @@ def _checked(module: AnsibleModule) -> str:
     """The name of the set; Refusal for options that cannot be meant."""
     options = module.params
     key = index.check_key(os.path.basename(options["source"].rstrip("/")))
-    for option in ("path",) if options["remote"] else ("source", "path"):
+    named = bool(options["remote"]) or options["state"] in ("used", "unused")
+    for option in ("path",) if named else ("source", "path"):
         if not os.path.isabs(options[option]):
             raise Refusal(f"{option} is {options[option]!r}, and an absolute path is allowed")
     for option, least in (("budget_bytes", "bytes from 0 (no budget)"), ("lock_timeout", "seconds from 0")):

@@ -357,6 +357,7 @@ def test_a_set_that_a_job_waits_for_stays(bring: Any, source: Path, tmp_path: Pa
     assert predicted == done
     assert (done["changed"], done["diff"]) == (True, {"before": "", "after": f"used by {job}\n"})
     assert bring(state="used", users=[job], **asks)["changed"] is False
+    assert bring(source=KEY, state="used", users=[job], **asks)["changed"] is False, "its name is enough"
     make(tmp_path / "mnt/other")
     refused = bring("other", budget_bytes=7000, **asks)["msg"]
     assert refused.startswith("The set has 6034 bytes, and the budget of 7000 bytes")
