@@ -14,9 +14,9 @@ LONGEST = 45
 # Of them came with new subjects: 1,000 with jobs on Kubernetes, 1,400 with programs for optimum-habana, 600 with the
 # registry of models, 4,200 with serving (three pages, a proof, five runbooks, a role), 1,800 with Slurm (a page, a
 # proof, a role), 1,100 with versions, 800 with preferences, 1,100 with the audit record, 900 with twins, 800 with
-# switches, 500 with mirrors, 1,400 with teams, 1,700 with data on nodes (a page, a role), 1,700 with certificates, 1,200
-# with backups (a page, a role), 1,100 with plans of upgrades, 500 with the holes of a mirror, 600 with jobs that the role
-# trainer submits to Slurm.
+# switches, 500 with mirrors, 1,400 with teams, 1,700 with data on nodes (a page, a role), 1,700 with certificates,
+# 1,200 with backups (a page, a role), 1,100 with plans of upgrades, 500 with the holes of a mirror, 600 with jobs that
+# the role trainer submits to Slurm.
 MOST_WORDS = 130_000
 """Of all Markdown files of the repository together."""
 SHORT = {"README.md": 900, "trainer/README.md": 1500}
