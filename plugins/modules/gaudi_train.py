@@ -60,8 +60,8 @@ options:
       - With O(launcher=slurm), what Slurm is asked for. Of O(nodes) only the number counts then, as Slurm chooses them,
         and O(rdzv_port) only if it is not the default.
       - O(head_address), O(address), O(interface), O(cards), O(secret) and O(passports) are left alone. O(spares),
-        O(min_nodes), O(container), O(node_config), O(environment_files), O(modules), O(groups), O(start_at_boot) and
-        O(rejoin) are refused, as Slurm has no place for them.
+        O(min_nodes), O(container), O(node_config), O(environment_files), O(modules), O(groups), O(start_at_boot),
+        O(rejoin) and O(data_sets) are refused, as Slurm has no place for them.
     type: dict
     suboptions:
       time:
@@ -71,9 +71,9 @@ options:
         required: true
       cpu: {description: Processors that the job has on a node., type: int, required: true}
       gres: {description: "What Slurm calls a card, C(gpu:gaudi3) if omitted. V(none) asks for none.", type: str}
-      partition: {description: The partition. If omitted, the cluster's default., type: str}
-      account: {description: The account. If omitted, that of O(user)., type: str}
-      qos: {description: The quality of service. If omitted, the cluster's default., type: str}
+      partition: {description: "The partition. If omitted, the cluster's default.", type: str}
+      account: {description: "The account. If omitted, that of O(user).", type: str}
+      qos: {description: "The quality of service. If omitted, the cluster's default.", type: str}
       reservation: {description: A reservation., type: str}
       constraint: {description: Features that the nodes have., type: str}
       exclude: {description: Nodes that the job does not get., type: str}
