@@ -142,8 +142,8 @@ def restore(
     What is replaced is kept beside it. A run that was killed is made up for by the next one.
     """
     repository.check()
-    snapshot, found, skipped = choose(repository, host, wanted)
     with alone(folder, dry) as copy:
+        snapshot, found, skipped = choose(repository, host, wanted)
         plan = _plan(found, items, copy, root, overwrite)
         _admit(found, plan.items, root, dry)
         if dry or not plan.items:

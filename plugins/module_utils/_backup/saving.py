@@ -39,9 +39,11 @@ class Saved(NamedTuple):
 def alone(folder: str, dry: bool) -> Iterator[str]:
     """A folder for this run's copies, gone afterwards; ``Refusal`` while another run is at work.
 
-    A dry run leaves nothing behind, not the folder above either.
+    A dry run leaves nothing behind, not the folders above either.
     """
-    made = not os.path.isdir(folder)
+    made = "" if os.path.isdir(folder) else folder
+    while made and not os.path.isdir(os.path.dirname(made)):
+        made = os.path.dirname(made)
     make_folder(folder, 0o700)
     handle = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -59,7 +61,7 @@ def alone(folder: str, dry: bool) -> Iterator[str]:
         finally:
             remove(copy)
             if dry and made:
-                remove(folder)
+                remove(made)
     finally:
         os.close(handle)
 
@@ -131,8 +133,8 @@ def save(
     snapshot from being whole.
     """
     repository.check()
-    known = repository.snapshots(host)
     with alone(folder, dry) as copy:
+        known = repository.snapshots(host)
         now, missing = stage(items, copy, root, host, kinds)
         digest = manifest.digest(manifest.write(now))
         newest = known[0] if known else None

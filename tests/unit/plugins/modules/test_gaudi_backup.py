@@ -164,7 +164,7 @@ def test_what_is_there_is_refused_by_name_and_kept_where_it_is_replaced(
 
 
 def test_only_what_changed_makes_a_new_snapshot_and_an_old_one_can_be_named(
-    calls: tuple[Call, Call], machine: Path
+    calls: tuple[Call, Call], machine: Path, tmp_path: Path
 ) -> None:
     back_up, restore = calls
     first = back_up()["snapshot"]
@@ -175,8 +175,11 @@ def test_only_what_changed_makes_a_new_snapshot_and_an_old_one_can_be_named(
     lines = {*second["diff"]["before"].splitlines()} ^ {*second["diff"]["after"].splitlines()}
     assert sorted(line[:4] + line[-16:] for line in lines) == ["0600fence/fence.json", "0644fence/fence.json"]
     assert restore()["changed"] is False
-    old = restore(snapshot=first, check=True, overwrite=True)
+    elsewhere = str(tmp_path / "not/there/yet")
+    old = restore(snapshot=first, check=True, overwrite=True, working_folder=elsewhere)
     assert old["differences"] == ["fence/fence.json has mode 0600, and had 0644"]
+    assert back_up(check=True, working_folder=elsewhere)["changed"] is False
+    assert not (tmp_path / "not").exists(), "a dry run leaves nothing behind"
     unknown = restore(snapshot="ffffffff")
     assert unknown["msg"].startswith("snapshot is 'ffffffff': give latest or one of ")
 
