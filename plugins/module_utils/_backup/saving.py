@@ -44,8 +44,12 @@ def alone(folder: str, dry: bool) -> Iterator[str]:
     made = "" if os.path.isdir(folder) else folder
     while made and not os.path.isdir(os.path.dirname(made)):
         made = os.path.dirname(made)
+    lock, copy = os.path.join(folder, "lock"), os.path.join(folder, COPY)
+    # Without a lock no run has been here, so what has the name of the copies is somebody else's.
+    if os.path.lexists(copy) and not os.path.lexists(lock):
+        raise Refusal(f"{copy} is there, and no backup made it: give a working_folder for backups alone")
     make_folder(folder, 0o700)
-    handle = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -53,7 +57,6 @@ def alone(folder: str, dry: bool) -> Iterator[str]:
             raise Refusal(
                 f"another backup or restore is at work in {folder}: wait until it has ended, then run again"
             ) from None
-        copy = os.path.join(folder, COPY)
         remove(copy)
         make_in(None, copy, 0o700)
         try:

@@ -210,6 +210,19 @@ def test_what_cannot_work_is_refused_before_anything_is_made(
     assert not (tmp_path / "repository").exists() and not (tmp_path / "work").exists()
 
 
+def test_a_working_folder_with_anothers_files_is_refused(calls: tuple[Call, Call], tmp_path: Path) -> None:
+    thesis = tmp_path / "work/copy/thesis"
+    thesis.parent.mkdir(parents=True)
+    thesis.write_text("mine")
+    for call in calls:
+        for check in (True, False):
+            said = call(check=check)["msg"]
+            assert said == (
+                f"{tmp_path}/work/copy is there, and no backup made it: give a working_folder for backups alone."
+            )
+    assert thesis.read_text() == "mine" and [each.name for each in (tmp_path / "work").iterdir()] == ["copy"]
+
+
 def test_another_password_or_machine_is_refused(calls: tuple[Call, Call]) -> None:
     back_up, restore = calls
     assert restore()["msg"] == "there is no repository: give the one that the backups were made in."
