@@ -17,7 +17,7 @@ from .kinds import PROGRAMS, SQL, SQLITE, Item
 from .manifest import Entry, Manifest
 from .process import command
 from .repository import ITEMS, Repository, Snapshot
-from .saving import alone, entries_of, path_of, versions
+from .saving import alone, apart, entries_of, path_of, versions
 from .tree import is_empty, numbers_of, put, remove, scan
 
 #: A draft beside the place of an item, until it is whole.
@@ -142,6 +142,7 @@ def restore(
     What is replaced is kept beside it. A run that was killed is made up for by the next one.
     """
     repository.check()
+    apart(items, root, folder, repository)
     with alone(folder, dry) as copy:
         snapshot, found, skipped = choose(repository, host, wanted)
         plan = _plan(found, items, copy, root, overwrite)

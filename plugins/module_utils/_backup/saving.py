@@ -69,6 +69,21 @@ def alone(folder: str, dry: bool) -> Iterator[str]:
         os.close(handle)
 
 
+def apart(items: Sequence[Item], root: str, folder: str, repository: Repository) -> None:
+    """Refuse an item that has the folder of the copies or the repository in it: it would be copied into itself."""
+    places = {"working_folder": folder, "repository": repository.address if repository.is_local else ""}
+    for item in items:
+        if item.way == SQL:
+            continue
+        above = os.path.realpath(path_of(root, item))
+        for option, place in places.items():
+            if place and os.path.commonpath((above, os.path.realpath(place))) == above:
+                raise Refusal(
+                    f"{option} {place} lies in {path_of(root, item)}, which is backed up: give a place outside of it, "
+                    "or name what is backed up more narrowly"
+                )
+
+
 def versions(items: Sequence[str], root: str) -> dict[str, str]:
     """Of the programs whose data the items are, as far as they run on this machine."""
     found = {}
@@ -136,6 +151,7 @@ def save(
     snapshot from being whole.
     """
     repository.check()
+    apart(items, root, folder, repository)
     with alone(folder, dry) as copy:
         known = repository.snapshots(host)
         now, missing = stage(items, copy, root, host, kinds)

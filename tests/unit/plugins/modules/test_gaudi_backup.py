@@ -223,6 +223,18 @@ def test_a_working_folder_with_anothers_files_is_refused(calls: tuple[Call, Call
     assert thesis.read_text() == "mine" and [each.name for each in (tmp_path / "work").iterdir()] == ["copy"]
 
 
+def test_what_would_be_copied_into_itself_is_refused(calls: tuple[Call, Call], machine: Path) -> None:
+    home = machine / "home/me"
+    (home / ".cache").mkdir(parents=True)
+    for call in calls:
+        for option, place in (("working_folder", home / ".cache/backup"), ("repository", home / "store")):
+            assert call(paths=["/home/me"], **{option: str(place)})["msg"] == (
+                f"{option} {place} lies in {home}, which is backed up: give a place outside of it, or name what is "
+                "backed up more narrowly."
+            )
+    assert [each.name for each in home.rglob("*")] == [".cache"]
+
+
 def test_another_password_or_machine_is_refused(calls: tuple[Call, Call]) -> None:
     back_up, restore = calls
     assert restore()["msg"] == "there is no repository: give the one that the backups were made in."
