@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import shutil
@@ -15,7 +14,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._plan import backup
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_restore
 
 from ..plugins.modules.conftest import run_module as run_module
-from .test_node_health import imported
+from .programs import sources_of
 
 ROOT = Path(__file__).resolve().parents[3]
 UTILS = ROOT / "plugins/module_utils"
@@ -23,17 +22,7 @@ PROGRAM = ROOT / "roles/backup/files/gaudi_backup.py"
 
 
 def test_every_import_of_the_program_is_brought_along() -> None:
-    starts = set()
-    for node in ast.walk(ast.parse(PROGRAM.read_text())):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("engine."):
-            base = UTILS.joinpath(*(node.module or "").split(".")[1:])
-            starts |= {base.with_suffix(".py"), *(base / f"{name.name}.py" for name in node.names)}
-    found: set[Path] = set()
-    for path in starts:
-        imported(path, found)
-    folders = {path.parent for path in found} - {UTILS}
-    needed = {str(path.relative_to(UTILS)) for path in found | {folder / "__init__.py" for folder in folders}}
-    assert list(backup.PROGRAM) == sorted(needed)
+    assert list(backup.PROGRAM) == sources_of(PROGRAM)
 
 
 def test_the_timer_backs_up_forgets_and_checks(tmp_path: Path, run_module: Any) -> None:
