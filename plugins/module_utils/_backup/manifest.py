@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from .._printable import printable
 from .._refusal import Refusal
 
 #: Layout of a backup. Another one is refused, as nobody knows what would be missing.
@@ -37,8 +38,8 @@ class Entry(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Its place for people."""
-        return f"{self.item}/{self.path}" if self.path else self.item
+        """Its place for people, as one line that may be shown: users name files as they like."""
+        return printable(f"{self.item}/{self.path}" if self.path else self.item, 4096)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Optional
@@ -24,6 +25,8 @@ DIGEST = "manifest-"
 #: Below a snapshot's folder.
 ITEMS = "items"
 _ABSENT = "Is there a repository at the following location"
+#: Bytes of a name that are no text, for each of which restic lists U+FFFD.
+_NO_TEXT = re.compile("[\udc80-\udcff]")
 _TYPES = {FOLDER: "dir", LINK: "symlink"}
 
 
@@ -117,15 +120,15 @@ class Repository:
 
     def lacks(self, snapshot: Snapshot, wanted: Manifest) -> list[str]:
         """What of a manifest is not in a snapshot, or has another size."""
-        found: dict[str, tuple[str, int]] = {}
+        found: set[tuple[str, str, int]] = set()
         for line in self._ask("ls", "--json", "--no-lock", snapshot.name).splitlines():
             node = _parsed(line)
             if node.get("struct_type") == "node":
-                found[str(node["path"])] = (str(node["type"]), int(node.get("size", 0)))
+                found.add((str(node["path"]), str(node["type"]), int(node.get("size", 0))))
         missing = []
         for entry in wanted.entries:
             path = f"{snapshot.folder}/{ITEMS}/{entry.item}" + (f"/{entry.path}" if entry.path else "")
-            if found.get(path) != (_TYPES.get(entry.kind, "file"), entry.size):
+            if (_NO_TEXT.sub("\ufffd", path), _TYPES.get(entry.kind, "file"), entry.size) not in found:
                 missing.append(entry.shown)
         return missing
 

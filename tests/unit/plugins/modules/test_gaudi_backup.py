@@ -54,6 +54,8 @@ def machine(tmp_path: Path) -> Path:
     (root / "etc/prometheus/server.key").chmod(0o640)
     (root / "etc/grafana/admin_password").chmod(0o600)
     (root / "etc/slurm/current").symlink_to("slurm.conf")
+    # Users name files as they like: what is no text, and what a terminal acts on.
+    (root / os.fsdecode(b"etc/slurm/\xe2\x82\x1b[2J")).write_text("odd")
     (root / "var/lib/slurm/slurmctld").chmod(0o750)
     (root / "var/lib/grafana").mkdir(parents=True)
     with closing(sqlite3.connect(root / "var/lib/grafana/grafana.db")) as database:
