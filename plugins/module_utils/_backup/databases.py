@@ -42,8 +42,10 @@ def copy_sqlite(source: str, target: str, item: str) -> list[Entry]:
 def copy_sql(database: str, target: str, item: str) -> list[Entry]:
     """Dump a database of MariaDB; empty where there is no client or no such database, ``Refusal`` where it fails."""
     client, dump = _program("mariadb", "mysql"), _program("mariadb-dump", "mysqldump")
-    if client is None or dump is None or database not in _ask(client, "SHOW DATABASES").split():
+    if client is None or database not in _ask(client, "SHOW DATABASES").split():
         return []
+    if dump is None:
+        raise Refusal(f"{database} is there, and mariadb-dump is not on this machine: install mariadb-client")
     options = ("--single-transaction", "--skip-dump-date", "--skip-comments", "--hex-blob", "--routines")
     code, _output, errors = command([dump, *options, database], stdout=target)
     if code != 0:
