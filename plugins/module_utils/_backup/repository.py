@@ -25,6 +25,8 @@ DIGEST = "manifest-"
 #: Below a snapshot's folder.
 ITEMS = "items"
 _ABSENT = "Is there a repository at the following location"
+#: What restic adds to that line also where the store is away or lets nobody in.
+_AWAY = re.compile(r"dial |lookup |refused|unreachable|timeout|denied|forbidden|x509|EOF", re.IGNORECASE)
 #: Bytes of a name that are no text, for each of which restic lists U+FFFD.
 _NO_TEXT = re.compile("[\udc80-\udcff]")
 _TYPES = {FOLDER: "dir", LINK: "symlink"}
@@ -89,7 +91,7 @@ class Repository:
     def snapshots(self, host: str) -> Optional[list[Snapshot]]:
         """Backups of one machine, the newest first; None where there is no repository."""
         code, output, errors = self._restic("snapshots", "--json", "--no-lock", "--tag", TAG, "--host", host)
-        if code != 0 and _ABSENT in errors:
+        if code != 0 and _ABSENT in errors and not _AWAY.search(errors):
             return None
         if code != 0:
             raise Refusal(f"the repository cannot be read: {errors or f'restic ended with {code}'}")

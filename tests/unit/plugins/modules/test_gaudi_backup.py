@@ -249,6 +249,19 @@ def test_another_password_or_machine_is_refused(calls: tuple[Call, Call]) -> Non
     assert less.startswith("the backup has ") and "/etc/munge/munge.key" in less
 
 
+def test_a_store_that_is_away_is_not_taken_for_one_without_a_repository(
+    calls: tuple[Call, Call], tmp_path: Path
+) -> None:
+    away = tmp_path / "restic-without-network"
+    reason = "unable to open config file: Stat: dial tcp 192.0.2.1:443: connect: connection refused"
+    question = "Is there a repository at the following location?"
+    away.write_text(f"#!/bin/sh\nprintf '%s\\n' 'Fatal: {reason}' '{question}' s3:https://store/one >&2; exit 1\n")
+    away.chmod(0o755)
+    for call in calls:
+        said = call(repository="s3:https://store/one", restic_executable=str(away), check=True)["msg"]
+        assert said.startswith(f"the repository cannot be read: {reason}")
+
+
 def test_another_layout_and_a_half_made_snapshot_are_never_restored(
     calls: tuple[Call, Call], machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
