@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from conftest import Deploy
 from gaudi3_deploy.cli import app
+from gaudi3_deploy.collection._upgrade import planned
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.upgrade_files import states
 
@@ -59,6 +60,18 @@ def test_a_plan_that_a_person_reads(deploy: Deploy, reports: Path) -> None:
     assert lines[-2] == f"fingerprint of the fleet: {written['fingerprint']}" and lines[-1] == "written to plan.json"
     again = json.loads(deploy.run("upgrade", "plan", "1.23.0", "--reports", "reports", "--json"))
     assert again["fingerprint"] == written["fingerprint"] and again["batches"][0] == ["gaudi-1"]
+
+
+def test_a_plan_that_is_made_again_is_another_one(deploy: Deploy, reports: Path) -> None:
+    """Else the records of the one that ended with a surprise would be its own, and nothing would help."""
+    texts = []
+    for _attempt in range(2):
+        deploy.run("upgrade", "plan", "1.23.0-695", "--reports", "reports")
+        texts.append((deploy.folder / "plan.json").read_text())
+    one, other = map(planned.digest, texts)
+    assert one[:16] != other[:16]
+    first, second = map(json.loads, texts)
+    assert first["fingerprint"] == second["fingerprint"] and first["made"] < second["made"]
 
 
 def test_what_is_refused_is_named_and_the_plan_cannot_be_used(deploy: Deploy, reports: Path) -> None:

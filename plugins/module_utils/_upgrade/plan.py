@@ -44,6 +44,8 @@ class Wish:
     """Preboot firmware that each card is to have, as the card will say it; empty: none is flashed."""
     canary: str = ""
     """The node to begin with; empty: a spare, else one without jobs."""
+    made: str = ""
+    """When it is asked for. After a surprise a new plan of the same fleet has to be another plan."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ class Plan:
     refusals: tuple[str, ...] = ()
     spares: tuple[str, ...] = ()
     firmware: str = ""
+    made: str = ""
 
     @property
     def fingerprint(self) -> str:
@@ -98,6 +101,7 @@ class Plan:
         """For a file."""
         return {
             "schema": SCHEMA,
+            "made": self.made,
             "release": self.release,
             "fingerprint": self.fingerprint,
             "jobs": self.jobs,
@@ -132,7 +136,8 @@ def make(states: Mapping[str, NodeState], wish: Wish, matrix: Optional[Matrix] =
             refusals.append(f"{name}: {refusal}")
     refusals += _fleet(states, list(ways), wish)
     batches = _batches(states, list(ways), wish)
-    return Plan(release, wish.jobs, facts, batches, ways, tuple(there), tuple(refusals), wish.spares, wish.firmware)
+    settled = (tuple(there), tuple(refusals), wish.spares, wish.firmware, wish.made)
+    return Plan(release, wish.jobs, facts, batches, ways, *settled)
 
 
 def _release(given: str, table: Matrix) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -47,7 +48,8 @@ def plan_command(
     settings: Context = context.obj
     if jobs not in (STOPPED, MOVE):
         raise UsageError(f"--jobs is {jobs!r}: give {STOPPED} or {MOVE}.")
-    wish = Wish(release, tuple(spare or ()), share, jobs, allow_downgrade, firmware, canary)
+    made = datetime.now(UTC).isoformat(timespec="microseconds")
+    wish = Wish(release, tuple(spare or ()), share, jobs, allow_downgrade, firmware, canary, made)
     try:
         plan = make(states(reports), wish)
     except Refusal as refusal:
