@@ -20,17 +20,25 @@ from .room import Held
 
 #: Seconds between two looks at a lock that another process holds.
 WAIT = 0.2
+#: What the lock's file of a set says that the module copied.
+_OURS = b"copied by gaudi_dataset\n"
 _LOCK = re.compile(r"\.([A-Za-z0-9][A-Za-z0-9_-]{0,100})\.lock\Z")
 
 
 def lock_of(path: str, key: str) -> str:
-    """The file of a set that whoever uses it may hold a shared lock on; it says too that the module copied the set."""
+    """The file of a set that whoever uses it may hold a shared lock on; it says too whether the module copied the set."""
     return os.path.join(path, f".{key}.lock")
 
 
 def is_ours(path: str, key: str) -> bool:
-    """Whether the module copied the set, and may replace and remove it."""
-    return os.path.exists(lock_of(path, key))
+    """Whether the module copied the set, and may replace and remove it.
+
+    By what it wrote into the lock's file: flock(1) makes an empty one, beside a set that was prepared there, too.
+    """
+    try:
+        return os.lstat(lock_of(path, key)).st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 @contextlib.contextmanager
@@ -97,6 +105,8 @@ def asked(path: str, key: str) -> None:
     handle = os.open(lock_of(path, key), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         os.fchmod(handle, 0o644)
+        if not os.fstat(handle).st_size:
+            os.write(handle, _OURS)
         os.utime(handle)
     finally:
         os.close(handle)
@@ -110,7 +120,7 @@ def held(path: str, proc: str, running: records.Running, but: Sequence[str]) -> 
         names = os.listdir(path)
     except FileNotFoundError:
         return []
-    ours = {found.group(1) for found in map(_LOCK.match, names) if found}
+    ours = {found.group(1) for found in map(_LOCK.match, names) if found and is_ours(path, found.group(1))}
     others = {name for name in names if os.path.isfile(os.path.join(path, name, INDEX))}
     found = []
     for key in sorted((ours | others) - {but[0]}):

@@ -124,7 +124,8 @@ def _present(module: AnsibleModule, key: str) -> dict[str, Any]:
         with _alone(module):
             # Somebody else may have copied it while this run waited.
             plan = _look(module, key, origin)
-            uses.asked(path, key)
+            if plan.reasons or uses.is_ours(path, key):
+                uses.asked(path, key)
             if plan.reasons:
                 with _free(module, key):
                     _evict(module, plan.evict)

@@ -271,6 +271,11 @@ def test_a_set_in_a_process_memory_is_in_use(bring: Any, source: Path, tmp_path:
 def test_what_was_not_copied_here_is_not_removed(bring: Any, source: Path, tmp_path: Path) -> None:
     make(tmp_path / "local" / KEY)
     assert bring()["changed"] is False
+    # As the page says to read a set; it makes the file of the lock.
+    subprocess.run(["flock", "-s", str(tmp_path / "local" / f".{KEY}.lock"), "true"], check=True)
+    assert bring()["changed"] is False
+    make(tmp_path / "mnt/other")
+    assert f"beside {KEY}, in use or not copied by this module" in bring("other", budget_bytes=7000)["msg"]
     said = f"{tmp_path}/local/{KEY} was not copied by this module"
     assert bring(state="absent")["msg"].startswith(said)
     (tmp_path / "local" / KEY / "shard-00000.bin").write_bytes(bytes(3000))
