@@ -26,7 +26,7 @@ _LOCK = re.compile(r"\.([A-Za-z0-9][A-Za-z0-9_-]{0,100})\.lock\Z")
 
 
 def lock_of(path: str, key: str) -> str:
-    """The file of a set that whoever uses it may hold a shared lock on; it says too whether the module copied the set."""
+    """A file that who uses a set may hold a shared lock on; it says too whether the module copied the set."""
     return os.path.join(path, f".{key}.lock")
 
 
