@@ -79,6 +79,11 @@ def _checked(module: AnsibleModule) -> str:
         records.check(user)
     if options["state"] in ("used", "unused") and not options["users"]:
         raise Refusal(f"state is {options['state']}, and users is empty: name who uses the set")
+    path = options["path"]
+    for place in (os.path.join(path, key), copy.draft_of(path, key), records.folder_of(path, key)):
+        # What is removed and replaced below has to be the module's own.
+        if os.path.islink(place):
+            raise Refusal(f"{place} is a link: give another path, or remove it")
     return key
 
 
@@ -149,7 +154,7 @@ def _used(module: AnsibleModule, key: str) -> dict[str, Any]:
     """Record users of a set that is there."""
     target = os.path.join(module.params["path"], key)
     with uses.shared(module.params["path"], key):
-        if not os.path.isfile(os.path.join(target, index.INDEX)) or os.path.islink(target):
+        if not os.path.isfile(os.path.join(target, index.INDEX)):
             raise Refusal(f"{target} is not there, or not whole: bring the set first, as the playbook data does")
         recorded = _record(module, key)
     result = {"changed": bool(recorded), "folder": target, "copied": 0, "copied_files": {}, "evicted": []}
@@ -186,8 +191,8 @@ def _look(module: AnsibleModule, key: str, origin: source.Source) -> _Plan:
     files = index.read(text, where)
     target = os.path.join(path, key)
     given = module.params["source"]
-    if os.path.islink(target) or (not module.params["remote"] and os.path.realpath(given) == os.path.realpath(target)):
-        raise Refusal(f"{target} is a link or the source itself: give another path")
+    if not module.params["remote"] and os.path.realpath(given) == os.path.realpath(target):
+        raise Refusal(f"{target} is the source itself: give another path")
     wanted = origin.tokenizer_files()
     whole = os.path.isdir(target)
     judged = judge.compare_files(target, files, module.params["verify"]) if whole else copy.begun(path, key, files)

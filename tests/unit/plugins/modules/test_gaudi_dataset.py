@@ -319,6 +319,25 @@ def test_a_link_and_a_wrong_file_in_the_source_are_refused(bring: Any, source: P
     assert bring()["changed"] is True
 
 
+@pytest.mark.parametrize("state", ["present", "absent"])
+@pytest.mark.parametrize("name", [f".{KEY}.part", f".{KEY}.users", KEY])
+def test_a_link_in_place_of_a_folder_of_the_set_is_refused(
+    bring: Any, source: Path, tmp_path: Path, state: str, name: str
+) -> None:
+    if name != KEY:
+        bring()
+        (tmp_path / "local" / KEY / "shard-00000.bin").unlink()
+    other, link = tmp_path / "other", tmp_path / "local" / name
+    other.mkdir()
+    (other / "mine").write_text("of somebody else")
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(other)
+    if name == KEY:
+        uses.asked(str(tmp_path / "local"), KEY)
+    assert bring(state=state)["msg"] == f"{link} is a link: give another path, or remove it."
+    assert (other / "mine").read_text() == "of somebody else" and link.is_symlink()
+
+
 def test_a_source_that_is_not_mounted_is_refused(bring: Any, tmp_path: Path) -> None:
     said = f"{tmp_path}/mnt/{KEY}/index.json is not there: is {tmp_path}/mnt/{KEY} mounted, and has "
     assert bring()["msg"] == said + "gaudi3-train prepare ended there?"
