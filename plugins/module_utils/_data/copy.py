@@ -54,7 +54,7 @@ def copy(source: Source, path: str, key: str, text: bytes, files: dict[str, File
         write_file(os.path.join(draft, CHECKED), json.dumps(good))
     copied += _copy_tokenizer(source, draft)
     for name in set(os.listdir(draft)) - files.keys() - {CHECKED, TOKENIZER}:
-        _remove(os.path.join(draft, name))
+        _remove_all(os.path.join(draft, name))
     write_file(os.path.join(draft, CHECKED), json.dumps({name: good[name] for name in files}))
     write_file(os.path.join(draft, INDEX), text)
     os.rename(draft, target)
@@ -151,6 +151,13 @@ def _size(path: str) -> int:
     except FileNotFoundError:
         return 0
     return about.st_size if stat.S_ISREG(about.st_mode) else 0
+
+
+def _remove_all(path: str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    else:
+        _remove(path)
 
 
 def _remove(path: str) -> None:

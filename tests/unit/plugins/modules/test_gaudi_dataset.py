@@ -338,6 +338,15 @@ def test_a_link_in_place_of_a_folder_of_the_set_is_refused(
     assert (other / "mine").read_text() == "of somebody else" and link.is_symlink()
 
 
+def test_what_somebody_put_into_a_set_goes_with_its_repair(bring: Any, source: Path, tmp_path: Path) -> None:
+    bring()
+    local = tmp_path / "local" / KEY
+    (local / "cache/deep").mkdir(parents=True)
+    (local / "shard-00000.bin").unlink()
+    assert bring()["copied_files"] == {"shard-00000.bin": "missing"}
+    assert tree(local) == tree(source) and not (local / "cache").exists()
+
+
 def test_a_source_that_is_not_mounted_is_refused(bring: Any, tmp_path: Path) -> None:
     said = f"{tmp_path}/mnt/{KEY}/index.json is not there: is {tmp_path}/mnt/{KEY} mounted, and has "
     assert bring()["msg"] == said + "gaudi3-train prepare ended there?"
