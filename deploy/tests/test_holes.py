@@ -215,6 +215,17 @@ def test_what_is_no_advisory(tmp_path: Path) -> None:
         vex.openvex([], RELEASE, "now")
 
 
+@pytest.mark.parametrize("events", [[], [{"fixed": "2.0"}], [{"last_affected": "2.0"}]])
+def test_a_range_that_does_not_say_where_it_begins_leaves_it_undecided(
+    tmp_path: Path, events: list[dict[str, str]]
+) -> None:
+    ranges = [{"type": "ECOSYSTEM", "events": events}]
+    record = {"id": "X", "affected": [{"package": {"ecosystem": "PyPI", "name": "a"}, "ranges": ranges}]}
+    (tmp_path / "a.json").write_text(json.dumps(record))
+    (found,) = advisories.read([tmp_path])
+    assert (found.affected[0].reaches("1.0"), found.affected[0].reaches("2.0")) == (None, None)
+
+
 DEBIAN = [
     "1.0", "1.0-0", "1.0-1", "1.0~rc1", "1.0~rc1-1", "1.0~~", "1.0+b1", "1.0a", "1.0-1ubuntu0.1", "1:0.9", "0:1.0",
     "1.10", "1.9", "01.0", "1.0-1~bpo12+1", "1.0.0", "2.35-0ubuntu3.8", "2:8.2-1", "1.0-a", "1.0z-2",

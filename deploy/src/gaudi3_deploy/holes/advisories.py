@@ -46,7 +46,9 @@ class Affected:
             found = [_within(key, mine, events) for events in self.ranges]
         except ValueError:
             return None
-        return any(found) if found or self.versions else None
+        if True in found:
+            return True
+        return None if None in found or not (found or self.versions) else False
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,10 @@ def _same(key: order.Key, mine: Any, text: str) -> bool:
         return False  # an old name of a release that is no version
 
 
-def _within(key: order.Key, mine: Any, events: Sequence[tuple[str, str]]) -> bool:
+def _within(key: order.Key, mine: Any, events: Sequence[tuple[str, str]]) -> bool | None:
+    """Whether a version is in a range; None where that does not say where it begins, as OSV asks of each."""
+    if not any(kind == "introduced" for kind, _text in events):
+        return None
     inside = any(event == ("introduced", "0") for event in events)  # before all versions
     listed = [(kind, key(text)) for kind, text in events if text != "0"]
     for kind, bound in sorted(listed, key=lambda event: event[1]):
