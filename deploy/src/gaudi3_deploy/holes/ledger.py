@@ -28,6 +28,7 @@ JUSTIFICATIONS = (
     "vulnerable_code_cannot_be_controlled_by_adversary",
     "inline_mitigations_already_exist",
 )
+KEYS = ("advisory", "packages", "versions", "status", "justification", "statement", "action", "source", "date")
 OURS = Path(__file__).with_name("ledger.yml")
 
 
@@ -85,6 +86,11 @@ def rows(path: Path) -> list[Row]:
 
 def _row(given: Mapping[str, Any]) -> Row:
     name, status, why = str(given["advisory"]), str(given["status"]), str(given.get("justification", ""))
+    unknown = [key for key in given if key not in KEYS]
+    if unknown:  # a decision would be about more than was meant
+        raise ValueError(f"{name} has {unknown[0]!r}, and {', '.join(KEYS)} are known")
+    if not isinstance(given.get("packages", []), list):
+        raise ValueError(f"packages of {name} is {given['packages']!r}: give a list of names")
     if status not in (NOT_AFFECTED, AFFECTED):
         raise ValueError(f"status of {name} is {status!r}: give {NOT_AFFECTED} or {AFFECTED}")
     if (status == NOT_AFFECTED) != (why in JUSTIFICATIONS):
