@@ -128,6 +128,8 @@ def test_the_ledger_is_true_of_the_trainer() -> None:
         ({"source": ""}, "X lacks one of statement, source and date"),
         ({"versions": "newer"}, "versions of X: Invalid specifier"),
         ({"advisory": None}, "advisory"),
+        ({"package": ["a"]}, "X has 'package', and advisory, packages, versions, status, "),
+        ({"packages": "a"}, "packages of X is 'a': give a list of names"),
     ],
 )
 def test_a_ledger_that_is_not_right(tmp_path: Path, row: dict[str, Any], said: str) -> None:
@@ -205,6 +207,14 @@ def test_what_is_no_advisory(tmp_path: Path) -> None:
             advisories.read([path])
     with pytest.raises(UsageError, match="cannot be read"):
         advisories.read([tmp_path / "missing.json"])
+    with zipfile.ZipFile(tmp_path / "locked.zip", "w") as archive:
+        archive.writestr("a.json", "{}")
+    whole = (tmp_path / "locked.zip").read_bytes()
+    place = whole.index(b"PK\x01\x02") + 8  # the flags of its entry, one of which says that it is encrypted
+    for flags, method in ((b"\x01\0", b"\0\0"), (b"\0\0", b"\x63\0")):
+        (tmp_path / "locked.zip").write_bytes(whole[:place] + flags + method + whole[place + 4 :])
+        with pytest.raises(UsageError, match=r"locked\.zip cannot be read \("):
+            advisories.read([tmp_path / "locked.zip"])
     git = {"type": "GIT", "repo": "x", "events": [{"introduced": "0"}]}
     path.write_text(
         json.dumps({"id": "X", "affected": [{"package": {"ecosystem": "PyPI", "name": "a"}, "ranges": [git]}]})

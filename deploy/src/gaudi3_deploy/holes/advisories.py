@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,7 +122,7 @@ def _contents(source: Path) -> Iterator[tuple[str, bytes]]:
                         yield f"{source}: {printable(info.filename)}", archive.read(info)
         else:
             yield str(source), source.read_bytes()
-    except (OSError, zipfile.BadZipFile) as error:
+    except (OSError, zipfile.BadZipFile, zlib.error, RuntimeError) as error:  # RuntimeError: encrypted, or packed oddly
         raise UsageError(f"{source} cannot be read ({error}): give OSV records as JSON, a folder or a zip.") from error
 
 
