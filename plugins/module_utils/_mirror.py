@@ -34,6 +34,8 @@ WRAPPER_SOURCE = "https://raw.githubusercontent.com/HabanaAI/hccl_ofi_wrapper/be
 
 #: No mirror's lock is longer: it has about 200 bytes for each of a few hundred files.
 _LONGEST = 64 << 20
+#: Letters of an address without blanks, quotes, a user, and what follows a path.
+_ADDRESS = re.compile(r"[!$-&(-;=A-\[\]-~]+")
 
 
 @dataclass(frozen=True)
@@ -53,13 +55,22 @@ def mirror_address(given: object) -> str:
     """
     if given in (None, ""):
         return ""
-    parts = urlsplit(given) if isinstance(given, str) else None
-    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+    if not isinstance(given, str) or not _is_address(given):
         raise Refusal(
             "gaudi_mirror has to be the http or https address of a folder that gaudi3-deploy mirror fill has filled, "
             "without a user: correct it, or leave it out."
         )
-    return str(given).rstrip("/")
+    return given.rstrip("/")
+
+
+def _is_address(given: str) -> bool:
+    """Whether it is an address that paths may follow and that files of apt, dnf and pip may name as it is."""
+    try:
+        parts = urlsplit(given)
+        parts.port  # noqa: B018
+    except ValueError:  # brackets that do not close, or a port that is no number
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and bool(_ADDRESS.fullmatch(given))
 
 
 def addresses(mirror: str, version: str) -> dict[str, str]:

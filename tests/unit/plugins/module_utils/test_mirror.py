@@ -34,7 +34,19 @@ def test_an_address(given: object, address: str) -> None:
     assert mirror.mirror_address(given) == address
 
 
-@pytest.mark.parametrize("given", ["mirror.example", "ftp://m/x", "http://me:pass@m/x", ["http://m"], 7, "http://"])
+@pytest.mark.parametrize(
+    "given",
+    ["mirror.example", "ftp://m/x", "http://me:pass@m/x", ["http://m"], 7, "http://"]
+    + [
+        "http://[::1",
+        "http://me:pass@[m/x",
+        "http://m:port/x",
+        "http://m/a b",
+        "http://m/a\nb",
+        "http://m/x?a=b",
+        "http://m/x#a",
+    ],
+)
 def test_an_address_that_is_none(given: object) -> None:
     said = refusal(mirror.mirror_address, given)
     assert said.startswith("gaudi_mirror has to be the http or https address of a folder") and "pass" not in said
