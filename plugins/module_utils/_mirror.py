@@ -131,13 +131,15 @@ def sealed_at(url: str, sha256: str, timeout: int) -> Sealed:
     Raises:
         Refusal: It does not answer, or has no lock, or another one than that with this SHA-256.
     """
+    from http.client import HTTPException
+
     from ansible.module_utils.urls import open_url
 
     try:
         with open_url(f"{url}/{LOCK}", timeout=timeout) as answer:
             content = answer.read(_LONGEST)
-    except (OSError, ValueError) as error:
-        why = getattr(error, "code", None) or getattr(error, "reason", error)
+    except (OSError, ValueError, HTTPException) as error:
+        why = printable(str(getattr(error, "code", None) or getattr(error, "reason", error)).strip(), 200)
         raise Refusal(
             f"The mirror {url} does not hand out its {LOCK} ({why}): open the way to it from this host, or correct "
             "gaudi_mirror."
@@ -172,7 +174,9 @@ def refuse_unfit(sealed: Sealed, where: str, release: str, wanted: Mapping[str, 
             f"{printable(release)}: set synapseai_release to the mirror's release, or gaudi_mirror to another mirror."
         )
     for path, said in poisoned(sealed.files):
-        raise Refusal(f"The mirror {where} has {path}, which {said}: do not install from it, and fill another one.")
+        raise Refusal(
+            f"The mirror {where} has {printable(path)}, which {said}: do not install from it, and fill another one."
+        )
     lacks = {
         variable: path
         for variable, path in wanted.items()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import socket
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -36,15 +38,9 @@ def test_an_address(given: object, address: str) -> None:
 
 @pytest.mark.parametrize(
     "given",
-    ["mirror.example", "ftp://m/x", "http://me:pass@m/x", ["http://m"], 7, "http://"]
-    + [
-        "http://[::1",
-        "http://me:pass@[m/x",
-        "http://m:port/x",
-        "http://m/a b",
-        "http://m/a\nb",
-        "http://m/x?a=b",
-        "http://m/x#a",
+    [
+        *("mirror.example", "ftp://m/x", "http://me:pass@m/x", ["http://m"], 7, "http://", "http://m:port/x"),
+        *("http://[::1", "http://me:pass@[m/x", "http://m/a b", "http://m/a\nb", "http://m/x?a=b", "http://m/x#a"),
     ],
 )
 def test_an_address_that_is_none(given: object) -> None:
@@ -80,6 +76,26 @@ def test_a_lock_is_read() -> None:
         f"lock.json of the mirror {WHERE} has SHA-256 {digest}, not {'0' * 64} as gaudi_mirror_lock_sha256 says: it "
         "was changed after it was sealed, or is of another mirror."
     )
+
+
+@pytest.mark.parametrize(
+    "answer", [b"SSH-2.0-OpenSSH_9.6\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{"]
+)
+def test_what_answers_is_no_web_server_or_ends_early(answer: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            peer, _address = server.accept()
+            with peer:
+                peer.recv(4096)
+                peer.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        said = refusal(mirror.sealed_at, url, "", 10)
+        thread.join()
+    assert said.startswith(f"The mirror {url} does not hand out its lock.json (")
 
 
 @pytest.mark.parametrize(
