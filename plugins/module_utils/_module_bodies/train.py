@@ -156,8 +156,9 @@ class Work:
         else:
             job_rules.check({"name": self.name})
         found, decision = self._look()
-        if decision.action == "start":
+        if decision.action == "start" or self.params["state"] in ("stopped", "absent"):
             train_slurm.refuse_live(self.module)
+        if decision.action == "start":
             self._check_start(decision.archive)
         with contextlib.ExitStack() as held:
             if decision.changed and not self.module.check_mode:

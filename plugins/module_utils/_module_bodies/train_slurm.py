@@ -60,7 +60,7 @@ def is_asked_for(module: AnsibleModule) -> bool:
 
 
 def refuse_live(module: AnsibleModule) -> None:
-    """Refuse to start a unit of a job that is queued or runs in Slurm; JobError where Slurm does not say."""
+    """Refuse to take a job for one of units that is queued or runs in Slurm; JobError where Slurm does not say."""
     name = module.params["name"]
     node = SlurmNode.of(module)
     if not queue.is_of_slurm(node.jobs.control(name).record()):
@@ -68,8 +68,8 @@ def refuse_live(module: AnsibleModule) -> None:
     found = node.observe(name)
     if found.job is not None and found.job.live:
         raise JobError(
-            f"Job {name} is {found.state} in Slurm as job {found.job.number}: stop it first with state=stopped, or "
-            "start it with launcher=slurm."
+            f"Job {name} is {found.state} in Slurm as job {found.job.number}: give launcher=slurm, or stop it first "
+            "with that and state=stopped."
         )
 
 
@@ -108,8 +108,9 @@ class Work:
         else:
             job_rules.check({"name": self.name})
         found, decision = self._look()
-        if decision.action == "start" and self.spec is not None:
+        if decision.action == "start" or params["state"] in ("stopped", "absent"):
             self._refuse_unit()
+        if decision.action == "start" and self.spec is not None:
             self._write(self.spec)
         with contextlib.ExitStack() as held:
             if decision.changed and not self.module.check_mode:
@@ -144,7 +145,7 @@ class Work:
         return found, decision
 
     def _refuse_unit(self) -> None:
-        """Refuse to submit what runs as a unit of this host: both would write in one folder."""
+        """Refuse to take a job for one of Slurm that runs as a unit of this host: both would write in one folder."""
         systemctl = self.module.get_bin_path(self.params["systemctl_executable"], required=False)
         if systemctl is None or queue.is_of_slurm(self.node.jobs.control(self.name).record()):
             return

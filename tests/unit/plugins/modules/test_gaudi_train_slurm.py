@@ -323,11 +323,18 @@ def test_what_sbatch_says_is_said(job: Job, slurm: Slurm) -> None:
 def test_a_job_is_carried_by_one_launcher_at_a_time(job: Job, slurm: Slurm, monkeypatch: pytest.MonkeyPatch) -> None:
     job("started")
     as_unit = {"launcher": "systemd", "slurm": None, "head_address": "10.0.0.1", "nodes": ["gaudi-1"]}
-    assert job("started", **as_unit)["msg"] == (
-        "Job demo is queued in Slurm as job 17: stop it first with state=stopped, or start it with launcher=slurm."
-    )
+    for state in ("started", "stopped", "absent"):
+        assert job(state, **as_unit, purge=True)["msg"] == (
+            "Job demo is queued in Slurm as job 17: give launcher=slurm, or stop it first with that and state=stopped."
+        )
+    assert slurm.jobs[17]["state"] == "PENDING" and job.record["slurm"]["job"] == 17
     job("absent", launcher=None, slurm=None)
     (job.folder / "jobs/.control/demo/job.json").unlink()
     (job.folder / "units").mkdir()
     (job.folder / "units/gaudi-boot-demo.service").touch()
-    assert "Job demo is a unit of this host" in job("started")["msg"]
+    output = job.folder / "jobs/demo/checkpoint"
+    output.parent.mkdir(exist_ok=True)
+    output.touch()
+    for state in ("started", "stopped", "absent"):
+        assert "Job demo is a unit of this host" in job(state, purge=True)["msg"]
+    assert output.exists(), "the unit's, which may run"
