@@ -246,7 +246,10 @@ class SlurmNode:
 
     def _as_user(self, user: str, argv: list[str]) -> list[str]:
         """The command by the job's user, with an environment that has nothing of the task's."""
-        entry = pwd.getpwnam(user)
+        try:
+            entry = pwd.getpwnam(user)
+        except KeyError:
+            raise JobError(f"User {user}, whose job it is, does not exist on this host: add the user again.") from None
         words = ["env", "-i", CLEAN, f"HOME={entry.pw_dir}", f"USER={user}", f"LOGNAME={user}", "LC_ALL=C.UTF-8", *argv]
         if entry.pw_uid == os.geteuid():
             return words

@@ -32,6 +32,7 @@ class Slurm:
         self.jobs: dict[int, dict[str, str]] = {}
         self.kept: dict[int, dict[str, str]] = {}
         self.missing: set[str] = set()
+        self.users = {ME}
         self.calls: list[str] = []
         self.down = False
         self.dies = False
@@ -56,7 +57,8 @@ class Slurm:
         return answer
 
     def squeue(self, words: list[str], _folder: str | None) -> tuple[int, str, str]:
-        assert words[:3] == ["--noheader", f"--user={ME}", "--name=demo"]
+        assert words[0] == "--noheader" and words[1] in {f"--user={each}" for each in self.users}
+        assert words[2] == "--name=demo"
         live = {n: job for n, job in self.jobs.items() if job["state"] in ("PENDING", "RUNNING", "COMPLETING")}
         return 0, "".join(f"{n}|{job['state']}|{job['reason']}|n1|{job['script']}\n" for n, job in live.items()), ""
 
@@ -269,6 +271,14 @@ def test_the_info_shows_what_slurm_says_and_the_output(job: Job, slurm: Slurm) -
     assert (lost["state"], lost["ending"]) == ("unknown", why)
     slurm.missing = {"squeue"}
     assert job.info()["ending"].startswith("squeue is not on this host: submit from one that has Slurm's commands")
+
+
+def test_a_job_whose_user_is_gone_is_not_cancelled_by_somebody_else(job: Job, slurm: Slurm) -> None:
+    job("started")
+    record = job.folder / "jobs/.control/demo/job.json"
+    record.write_text(json.dumps({**job.record, "slurm": {"job": 17, "user": "nobodyhere"}}))
+    slurm.users.add("nobodyhere")
+    assert job("stopped")["msg"] == "User nobodyhere, whose job it is, does not exist on this host: add the user again."
 
 
 NOT = "and launcher slurm does not carry it"
