@@ -31,7 +31,8 @@ def test_what_goes_makes_room_first_and_what_stays_is_named() -> None:
         {"source": "b/c", "remote": "store"},
         {"source": "/mnt/d", "state": "absent"},
     ]
-    found = decided(data_sets=sets, data_remotes={"store": {"type": "s3"}}, data_budget="2T",
+    store = {"type": "s3", "access_key_id": "AKIA", "key_file": "/x", "key_use_agent": False}
+    found = decided(data_sets=sets, data_remotes={"store": store}, data_budget="2T",
         data_mounts=[{"path": "/mnt/prepared", "source": "nas:/e"}],
         data_files=[{"source": "own/", "path": "/opt/own/deep/"}])  # fmt: skip
     assert [(each["source"], each["state"], each["origin"]) for each in found["sets"]] == [
@@ -65,6 +66,13 @@ def test_units_have_the_names_of_systemd_escape(path: str, unit: str) -> None:
             {"data_sets": [{"source": "b/a", "remote": "s"}], "data_remotes": {"s": {}}},
             "data_remotes has no type for s: give the kind of store as rclone names it, such as s3.",
         ),
+        (
+            {"data_remotes": {"s": {"type": "s3", "access_key_id": "AKIA", "secret_access_key": "hush"}}},
+            "data_remotes has secret_access_key for s, which is a secret and would stand in logs: put it into "
+            "data_remote_secrets.",
+        ),
+        ({"data_remotes": {"s": {"type": "webdav", "pass": "hush"}}}, "data_remotes has pass for s, which is a secret"),
+        ({"data_remotes": {"s": {"type": "http", "url": "https://me:hush@x/"}}}, "data_remotes has url for s, which "),
         ({"data_mounts": [{"path": "mnt", "source": "n:/e"}]}, "data_mounts has the path 'mnt': give an absolute one "),
         ({"data_mounts": [{"path": "/mnt/site/", "source": "n:/e"}]}, "/mnt/site is in /etc/fstab of gaudi-1: take "),
         ({"data_mounts": [{"path": "/mnt/a", "source": "n"}]}, "data_mounts has the source 'n': write it as HOST:"),
@@ -78,4 +86,4 @@ def test_units_have_the_names_of_systemd_escape(path: str, unit: str) -> None:
 )  # fmt: skip
 def test_what_cannot_work_is_said_in_one_sentence(given: dict[str, Any], said: str) -> None:
     problem = decided(**given)["problem"]
-    assert problem.startswith(said) and problem.endswith(".") and "\n" not in problem
+    assert problem.startswith(said) and problem.endswith(".") and "\n" not in problem and "hush" not in problem
