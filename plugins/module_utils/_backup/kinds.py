@@ -78,6 +78,8 @@ LEFT_OUT: Mapping[str, str] = {
     "/etc/default/prometheus-node-exporter": "arguments, which the role node_exporter writes",
     "/etc/default/grub.d": "arguments of the kernel, which the role tuning writes",
     "/etc/gaudi3-backup": "the password of the backups, which has to lie elsewhere",
+    "/etc/fstab": "where a machine's disks are, which its owner writes",
+    "/etc/mine.env": "a name in an example",
     "/etc/habanalabs": "addresses of the cards' ports, which the role fabric writes",
     "/etc/modules-load.d": "settings of the host, which the role synapseai writes",
     "/etc/munge": "a backup has the key alone",
@@ -106,6 +108,9 @@ LEFT_OUT: Mapping[str, str] = {
     "/var/lib/grafana": "plugins and pictures of Grafana: a backup has its database alone",
     "/var/lib/private/gaudi-logs-upload": "how far a node has sent its journal: a new one sends its own",
     "/var/lib/gaudi-logs-vendor": "how far the vendor's files were read: a new node reads its own from the beginning",
+    "/opt/slurm": "programs of Slurm, which its owner installs",
+    "/var/lib/gaudi3-scale/certificate": "parts of a certificate that continues, kept for a week",
+    "/var/lib/gaudi3-scale/data": "sets of training data, which are large and come from their sources again",
     "/var/lib/gaudi3-scale/jobs": "checkpoints and logs of jobs, which are large: keep checkpoints in a store of their "
     "own",
     "/var/lib/gaudi3-serving": "copies of models, which are fetched from the registry",

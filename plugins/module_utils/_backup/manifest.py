@@ -124,9 +124,11 @@ def _entry(listed_entry: Mapping[str, Any]) -> Entry:
         and not posixpath.isabs(entry.path)
         and "\0" not in entry.path
         and entry.kind in (FOLDER, PLAIN, LINK)
-        and type(entry.mode) is int
+        and isinstance(entry.mode, int)
+        and not isinstance(entry.mode, bool)
         and 0 <= entry.mode <= 0o7777
-        and type(entry.size) is int
+        and isinstance(entry.size, int)
+        and not isinstance(entry.size, bool)
         and entry.size >= 0
         and isinstance(entry.content, str)
         and all(isinstance(each, str) and _NAME.fullmatch(each) for each in (entry.owner, entry.group))

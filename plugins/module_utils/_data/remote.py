@@ -97,7 +97,8 @@ class Rclone:
     def blocks(self, file: str, start: int) -> Iterator[bytes]:
         """Read a file; OSError where it cannot be, be it in its middle."""
         process = self._start("cat", "--offset", str(start), self._of(file))
-        assert process.stdout is not None and process.stderr is not None
+        if process.stdout is None or process.stderr is None:
+            raise AssertionError("rclone was started without pipes")
         with process:
             try:
                 yield from iter(lambda: process.stdout.read(BLOCK), b"")  # type: ignore[union-attr]

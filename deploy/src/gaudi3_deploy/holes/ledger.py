@@ -117,7 +117,7 @@ def verdicts_on(advisories: Sequence[Advisory], packages: Sequence[Package], dec
         by_name.setdefault(package.name, []).append(package)
     found: dict[tuple[str, Package], Verdict] = {}
     for advisory in advisories:
-        for package in [] if advisory.withdrawn else _about(advisory, by_name):
+        for package in () if advisory.withdrawn else _about(advisory, by_name):
             found[advisory.id, package] = _verdict_on(advisory, package, decided)
     return [*found.values()]
 

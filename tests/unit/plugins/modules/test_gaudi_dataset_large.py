@@ -91,5 +91,5 @@ def test_a_set_that_is_killed_at_random_instants_is_equal(
     assert run_module(gaudi_dataset, verify=True, **given)["changed"] is False
     assert not draft.exists() and len(list((local / KEY).glob("*.bin"))) == count
     used = sum(each.stat().st_blocks for each in (local / KEY).iterdir()) * 512
-    assert used <= count * size
+    assert used <= count * size + 2**20  # and what the file system needs to find it
     PROOF.note(case, {"killed with": ", ".join(f"{each / 1e6:.0f} MB" for each in had)})

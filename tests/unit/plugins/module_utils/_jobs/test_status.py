@@ -101,6 +101,7 @@ def test_one_place_reads_what_a_jobs_user_writes() -> None:
     }
     assert readers == {
         "plugins/module_utils/_jobs/status.py",  # reads it
+        "plugins/module_utils/_backup/status.py",  # of a backup, of the same name
         "plugins/module_utils/_jobs/files.py",  # reads job.json through record.py
         "plugins/module_utils/_jobs/launch_command.py",  # names it to the launcher
         "plugins/module_utils/_jobs/unit.py",  # names it to grep, which runs as the user of the job

@@ -28,7 +28,7 @@ def values(**given: str) -> RoleValues:
 
 
 def test_another_name_is_refused() -> None:
-    with pytest.raises(AnsibleError, match="'fabrics' is nothing that is decided: give one of data, fabric,"):
+    with pytest.raises(AnsibleError, match="'fabrics' is nothing that is decided: give one of backup, data, fabric,"):
         values().decide("fabrics")
 
 

@@ -22,6 +22,7 @@ ELSEWHERE = {
     "alertmanager_secrets", "grafana_secrets", "prometheus_secrets", "slurm_secrets", "watch_secrets",
     "monitoring_service_options",  # made by roles
     "prometheus_extra_scrape_configs",  # Prometheus' own, which promtool checks before the file is put there
+    "trainer_slurm",  # what gaudi_train takes as slurm, whose module looks at it
     "trainer_config", "trainer_jobs", "trainer_node_config",  # job_config
 }  # fmt: skip
 
