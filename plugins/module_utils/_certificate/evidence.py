@@ -7,11 +7,12 @@ Nothing here judges. A source that gave no answer has a reason in ``unanswered``
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Optional
 
 from .._kinds import count, mapping, moment, number, text, truth
+from .._printable import printable
 from .._refusal import Refusal
 
 FORMAT = 1
@@ -236,7 +237,7 @@ def _card(found: Mapping[str, Any]) -> Card:
         truth(found.get("rows_pending")),
         {name: count(counters.get(name)) for name in COUNTERS},
         {name: count(pcie.get(name)) for name in ("gen", "gen_max", "width", "width_max")},
-        {name: text(value, 200) or "" for name, value in sorted(mapping(found.get("firmware")).items())},
+        {name: each or "" for name, each in sorted(_named(found.get("firmware"), text).items())},
         tuple(
             Row(text(each.get("address"), 40) or "", text(each.get("cause"), 100) or "")
             for each in _list(found.get("rows"), MOST_ROWS)
@@ -247,17 +248,14 @@ def _card(found: Mapping[str, Any]) -> Card:
 
 
 def _oam(found: Mapping[str, Any]) -> Oam:
-    parts = [
-        {name: _scalar(value) for name, value in mapping(found.get(part)).items()}
-        for part in ("keys", "memory", "versions")
-    ]
+    parts = [_named(found.get(part), _scalar) for part in ("keys", "memory", "versions")]
     alerts = _list(found.get("alerts"), MOST_RESULTS)
     return Oam(
         count(found.get("oam")) or 0,
         parts[0],
         parts[1],
         parts[2],
-        tuple({name: _scalar(value) for name, value in each.items()} for each in alerts),
+        tuple(_named(each, _scalar) for each in alerts),
     )
 
 
@@ -298,6 +296,11 @@ def _list(value: object, most: int) -> list[Mapping[str, Any]]:
 def _real(value: object) -> Optional[float]:
     found = number(value)
     return None if found is None or found < 0 else float(found)
+
+
+def _named(found: object, read: Callable[[object], Any]) -> dict[str, Any]:
+    """Values under names that are a machine's or a file's own, which may hold anything."""
+    return {printable(name, 100): read(value) for name, value in mapping(found).items()}
 
 
 def _scalar(value: object) -> Any:

@@ -19,6 +19,17 @@ def test_what_was_written_is_read_again(sheet: Any) -> None:
     assert (found.judgement.grade, len(found.digest)) == ("A", 64)
 
 
+def test_names_in_a_foreign_certificate_reach_no_terminal(sheet: Any) -> None:
+    sheet.facts["cards"][0]["firmware"] = {"\x1b[2Jboot": "1.0"}
+    sheet.facts["cards"][0]["controller"]["keys"] = {"a\n0_revocation": False}
+    card = read(sheet.facts).cards[0]
+    assert card.controller is not None
+    assert (dict(card.firmware), dict(card.controller.keys)) == (
+        {"\\x1b[2Jboot": "1.0"},
+        {"a\\n0_revocation": False},
+    )
+
+
 def test_times_alone_make_no_other_certificate(sheet: Any, later: Any) -> None:
     later.facts["uptime_s"] = 9.0
     assert document.is_same(sheet.text, read(later.facts))
