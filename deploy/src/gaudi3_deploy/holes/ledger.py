@@ -117,7 +117,9 @@ def verdicts_on(advisories: Sequence[Advisory], packages: Sequence[Package], dec
         by_name.setdefault(package.name, []).append(package)
     found: dict[tuple[str, Package], Verdict] = {}
     for advisory in advisories:
-        for package in () if advisory.withdrawn else _about(advisory, by_name):
+        if advisory.withdrawn:
+            continue
+        for package in _about(advisory, by_name):
             found[advisory.id, package] = _verdict_on(advisory, package, decided)
     return [*found.values()]
 
