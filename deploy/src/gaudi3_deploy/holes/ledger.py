@@ -126,7 +126,7 @@ def verdicts_on(advisories: Sequence[Advisory], packages: Sequence[Package], dec
 
 def _about(advisory: Advisory, by_name: Mapping[str, Sequence[Package]]) -> Iterator[Package]:
     for each in advisory.affected:
-        for name in {each.name, normal(each.name)}:
+        for name in sorted({each.name, normal(each.name)}):
             for package in by_name.get(name, ()):
                 if package.is_of(each.ecosystem, each.name):
                     yield package
