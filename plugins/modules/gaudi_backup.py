@@ -18,55 +18,8 @@ description:
     Prometheus would find after a power cut up to that moment. Grafana's database is copied by SQLite's own backup, that
     of Slurm's accounting by a dump of one transaction.
   - Nothing is added where the newest whole snapshot has the same content. A run that is killed leaves no snapshot.
-options:
-  repository:
-    description:
-      - Where the backups lie, as restic names it. That is an absolute path, or an address such as
-        V(sftp:backup@store:/srv/gaudi) and V(s3:https://store/bucket).
-      - One repository for each machine keeps its secrets from the others, as all who have the password read all of it.
-    type: str
-    required: true
-  password:
-    description:
-      - The password that encrypts the repository. Nobody can read a backup without it, so keep it elsewhere.
-      - It is given to restic in its environment, and written nowhere.
-    type: str
-    required: true
-  environment:
-    description: What the store asks for, such as C(AWS_ACCESS_KEY_ID) and C(AWS_SECRET_ACCESS_KEY).
-    type: dict
-    default: {}
-  host:
-    description: The name of the machine in the repository.
-    type: str
-    required: true
-  kinds:
-    description: What the machine is, which says where its state lies. What is not there is left out.
-    type: list
-    elements: str
-    choices: [monitoring, node, slurm, controller]
-    default: []
-  folders:
-    description: Folders by the names that they have in the backup, such as a controller's C(secrets).
-    type: dict
-    default: {}
-  paths:
-    description: Further files and folders.
-    type: list
-    elements: path
-    default: []
-  working_folder:
-    description: Folder for the copies of a run and restic's cache. It is made where missing, for its owner alone.
-    type: path
-    default: /var/lib/gaudi3-backup
-  root:
-    description: Folder below which the machine's files lie, such as a mounted disk. MariaDB is then left out.
-    type: path
-    default: /
-  restic_executable:
-    description: The program restic, of version 0.14 or later.
-    type: str
-    default: restic
+extends_documentation_fragment:
+  - gaudi3.scale.backup
 attributes:
   check_mode:
     description: Copies, compares and reports the same, adds nothing, and removes its copies.

@@ -15,55 +15,9 @@ description:
   - Takes the newest whole snapshot of a machine, compares its content with its list, puts each item in its place as a
     whole, and compares every file, mode and owner afterwards. What is as in the backup stays untouched.
   - Install the services first, as files belong to their users, and stop those whose data is restored.
+extends_documentation_fragment:
+  - gaudi3.scale.backup
 options:
-  repository:
-    description:
-      - Where the backups lie, as restic names it. That is an absolute path, or an address such as
-        V(sftp:backup@store:/srv/gaudi) and V(s3:https://store/bucket).
-      - One repository for each machine keeps its secrets from the others, as all who have the password read all of it.
-    type: str
-    required: true
-  password:
-    description:
-      - The password that encrypts the repository. Nobody can read a backup without it, so keep it elsewhere.
-      - It is given to restic in its environment, and written nowhere.
-    type: str
-    required: true
-  environment:
-    description: What the store asks for, such as C(AWS_ACCESS_KEY_ID) and C(AWS_SECRET_ACCESS_KEY).
-    type: dict
-    default: {}
-  host:
-    description: The name of the machine in the repository.
-    type: str
-    required: true
-  kinds:
-    description: What the machine is, which says where its state lies. What is not there is left out.
-    type: list
-    elements: str
-    choices: [monitoring, node, slurm, controller]
-    default: []
-  folders:
-    description: Folders by the names that they have in the backup, such as a controller's C(secrets).
-    type: dict
-    default: {}
-  paths:
-    description: Further files and folders.
-    type: list
-    elements: path
-    default: []
-  working_folder:
-    description: Folder for the copies of a run and restic's cache. It is made where missing, for its owner alone.
-    type: path
-    default: /var/lib/gaudi3-backup
-  root:
-    description: Folder below which the machine's files lie, such as a mounted disk. MariaDB is then left out.
-    type: path
-    default: /
-  restic_executable:
-    description: The program restic, of version 0.14 or later.
-    type: str
-    default: restic
   snapshot:
     description: V(latest) is the newest whole one; or the name of one, which has to be whole.
     type: str
