@@ -20,6 +20,13 @@ def archives(jobs_dir: str, name: str) -> list[str]:
     return [path for _moved, _name, path in sorted(found)]
 
 
-def surplus(moved: list[str], kept: Optional[int]) -> list[str]:
-    """Those of them that are one too many, the longest moved first; None keeps all."""
+def check_kept(kept: Optional[int]) -> None:
+    """ValueError for a number of folders that cannot be kept."""
+    if kept is not None and kept < 0:
+        raise ValueError(f"keep_archives is {kept}: give 0 or more, or leave it out to keep all.")
+
+
+def surplus(jobs_dir: str, name: str, archived: str, kept: Optional[int]) -> list[str]:
+    """Those that are too many once ``archived`` is the newest of them, the longest moved first; None keeps all."""
+    moved = [*archives(jobs_dir, name), archived]
     return [] if kept is None else moved[: max(len(moved) - kept, 0)]

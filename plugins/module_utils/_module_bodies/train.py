@@ -148,9 +148,7 @@ class Work:
 
     def carry_out(self) -> None:
         """Look, decide, act."""
-        kept = self.params["keep_archives"]
-        if kept is not None and kept < 0:
-            raise ValueError(f"keep_archives is {kept}: give 0 or more, or leave it out to keep all.")
+        job_archives.check_kept(self.params["keep_archives"])
         if self.params["state"] in ("started", "finished"):
             self._describe()
         else:
@@ -251,9 +249,10 @@ class Work:
         if decision.action in ("start", "remove"):
             self.told["diff"] = self.node.diff(self.name, self.texts)
         if decision.archive:
-            self.told["archived"] = self.node.archive_path(self.name, found.situation.spec_sha256)
-            moved = [*job_archives.archives(self.node.jobs_dir, self.name), self.told["archived"]]
-            self.told["removed_archives"] = job_archives.surplus(moved, self.params["keep_archives"])
+            archived = self.node.archive_path(self.name, found.situation.spec_sha256)
+            kept = self.params["keep_archives"]
+            self.told["archived"] = archived
+            self.told["removed_archives"] = job_archives.surplus(self.node.jobs_dir, self.name, archived, kept)
 
     def _act(self, found: Observed, decision: Decision) -> None:
         """Do it."""

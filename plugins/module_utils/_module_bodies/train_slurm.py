@@ -96,9 +96,7 @@ class Work:
     def carry_out(self) -> None:
         """Look, decide, act."""
         params = self.params
-        kept = params["keep_archives"]
-        if kept is not None and kept < 0:
-            raise ValueError(f"keep_archives is {kept}: give 0 or more, or leave it out to keep all.")
+        job_archives.check_kept(params["keep_archives"])
         if params["state"] in ("started", "finished"):
             mounted = any(os.path.ismount(path) for path in (params["jobs_dir"], os.path.dirname(params["jobs_dir"])))
             problem = described.folder_problem(params["jobs_dir"], mounted)
@@ -181,9 +179,10 @@ class Work:
                 }
                 self.told["diff"] = [{**headers, "before": old, "after": new}]
         if decision.archive:
-            self.told["archived"] = self.node.jobs.archive_path(self.name, found.situation.spec_sha256)
-            moved = [*job_archives.archives(self.node.jobs.jobs_dir, self.name), self.told["archived"]]
-            self.told["removed_archives"] = job_archives.surplus(moved, self.params["keep_archives"])
+            jobs, kept = self.node.jobs, self.params["keep_archives"]
+            archived = jobs.archive_path(self.name, found.situation.spec_sha256)
+            self.told["archived"] = archived
+            self.told["removed_archives"] = job_archives.surplus(jobs.jobs_dir, self.name, archived, kept)
 
     def _note(self, found: SlurmObserved) -> None:
         """Complete the record of a run that ended between sbatch and its note."""
