@@ -16,10 +16,12 @@ import pip
 
 from containers import build
 from tests.suite.proof import Proof
+from tests.walks.markdown import all_blocks
 
 CASE = "built twice on a base without PyTorch, and run"
 #: The vendor's image is not here.
 PROOF = Proof("image", {"image": [CASE]}, sample=["no case"])
+TAG = "localhost/trainer:1"
 PYTHON = Path(os.path.realpath(sys.executable))
 
 
@@ -50,6 +52,18 @@ def _base(folder: Path) -> None:
     (folder / "tmp").chmod(0o1777)
 
 
+def _page() -> dict[str, str]:
+    """The options that image.md gives to the build."""
+    (command,) = (
+        line
+        for block in all_blocks()["docs/use/image.md"]
+        for line in block.code.splitlines()
+        if line.startswith("make image-trainer BASE=VENDOR_IMAGE")
+    )
+    given = dict(word.split("=", 1) for word in command.split()[2:])
+    return {f"--{name.lower()}": value for name, value in given.items()}
+
+
 def _podman(folder: Path) -> list[str]:
     """Podman with images of its own."""
     return ["podman", f"--root={folder}/graph", f"--runroot={folder}/run", "--storage-driver=vfs"]
@@ -70,8 +84,18 @@ def test_an_image_is_built_and_its_record_is_kept(tmp_path: Path) -> None:
         shown = [*podman, "image", "inspect", "--format", "{{.Digest}}", "localhost/base:1"]
         base = f"localhost/base:1@{subprocess.run(shown, capture_output=True, text=True, check=True).stdout.strip()}"
         (tmp_path / "nothing.txt").touch()
-        given = ["--base", base, "--tag", "localhost/trainer:1", "--engine", " ".join(podman)]
-        given += ["--output", str(output), "--requirements", str(tmp_path / "nothing.txt")]
+        given = [each for option in _page().items() for each in option]
+        given = [
+            {"VENDOR_IMAGE@DIGEST": base, "registry.example/gaudi3-train:1": TAG}.get(each, each) for each in given
+        ]
+        given += [
+            "--engine",
+            " ".join(podman),
+            "--output",
+            str(output),
+            "--requirements",
+            str(tmp_path / "nothing.txt"),
+        ]
         assert build.main(given) == 0
         record = json.loads((output / "image.json").read_text())
         bill = (output / "sbom.cdx.json").read_bytes()
@@ -80,7 +104,7 @@ def test_an_image_is_built_and_its_record_is_kept(tmp_path: Path) -> None:
         assert names == ["gaudi3-scale", "pip"]
         says = "import importlib.metadata as m, os; print(os.getuid(), m.version('gaudi3-scale'))"
         runs = [*podman, "run", "--rm", "--network=none", "--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024"]
-        command = [*runs, "--entrypoint=python3", "localhost/trainer:1", "-c", says]
+        command = [*runs, "--entrypoint=python3", TAG, "-c", says]
         ran = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         assert ran == f"10001 {record['version']}\n"
         assert build.main(given) == 0

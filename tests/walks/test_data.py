@@ -19,6 +19,7 @@ OURS = re.compile(rf"(?:{'|'.join(schemas.prefixes())})_")
 OTHER = {
     "hosts": "machines that are there, for Terraform's module onprem",
     "plugin": "a source of the inventory plugin",
+    "wanted": "a site's fabric, for gaudi3-deploy fabric lint",
 }
 """What a block is by its first key, where it is none of the files that have a schema."""
 
