@@ -57,6 +57,7 @@ def captioned(folder: Path) -> None:
 def pictured(folder: Path) -> None:
     """Pictures with a question each, as two programs ask for them, and a LLaVA."""
     import torch
+    from safetensors.torch import save_file
     from transformers import CLIPVisionConfig, LlamaConfig, LlavaConfig, LlavaForConditionalGeneration
 
     torch.manual_seed(1)
@@ -78,7 +79,11 @@ def pictured(folder: Path) -> None:
         image_seq_length=(SIDE // PATCH) ** 2,
         pad_token_id=0,
     )
-    LlavaForConditionalGeneration(llava).save_pretrained(path)
+    model = LlavaForConditionalGeneration(llava)
+    model.save_pretrained(path)
+    # Under the hub's own names, which both versions read: transformers 5 writes some that 4.55 draws anew.
+    weights = {_on_the_hub(name): each.contiguous() for name, each in model.state_dict().items()}
+    save_file(weights, path / "model.safetensors", metadata={"format": "pt"})
     pixels = {"size": {"shortest_edge": SIDE}, "crop_size": {"height": SIDE, "width": SIDE}}
     image_processor(path, "CLIPImageProcessor", **pixels)
     settings = {
@@ -105,6 +110,19 @@ def pictured(folder: Path) -> None:
         write_table(folder / "documents" / f"{part}.parquet", documents, image="Image", **kinds)
         kinds = {"query": "string", "label": ["string"]}
         write_table(folder / "HuggingFaceM4" / "ChartQA" / f"{part}.parquet", charts, image="Image", **kinds)
+
+
+def _on_the_hub(name: str) -> str:
+    """A weight of LLaVA's by the name that it has in published models."""
+    for now, then in (
+        ("model.vision_tower.", "vision_tower.vision_model."),
+        ("model.language_model.", "language_model.model."),
+        ("model.", ""),
+        ("lm_head.", "language_model.lm_head."),
+    ):
+        if name.startswith(now):
+            return then + name.removeprefix(now)
+    return name
 
 
 TEMPLATE = (

@@ -9,23 +9,36 @@ from pathlib import Path
 from stand_ins import BERT, WORDS, sentence, word_tokenizer
 from stand_ins_media import write_table
 
+TRIPLET = ("anchor", "positive", "negative")
+FEW = {"train": 400}
+"""As many as fill three batches of 128."""
 SETS = {
     ("all-nli", "pair-class"): (("premise", "hypothesis", "label"), {"train": 10_000, "dev": 1000}),
+    ("all-nli", "triplet"): (TRIPLET, {"train": 10_000, "dev": 1000}),
     ("stsb", "default"): (("sentence1", "sentence2", "score"), {"train": 400, "validation": 16, "test": 16}),
+    ("sentence-compression", "default"): (("text", "simplified"), FEW),
+    ("simple-wiki", "default"): (("text", "simplified"), FEW),
+    ("altlex", "default"): (("text", "simplified"), FEW),
+    ("quora-duplicates", "triplet"): (TRIPLET, FEW),
+    ("coco-captions", "default"): (("caption1", "caption2"), FEW),
+    ("flickr30k-captions", "default"): (("caption1", "caption2"), FEW),
+    ("yahoo-answers", "title-question-answer-pair"): (("question", "answer"), FEW),
+    ("stackexchange-duplicates", "title-title-pair"): (("title1", "title2"), FEW),
 }
 """Columns and rows of each configuration of a set: as many as programs take of it."""
 
 
 def sentences(folder: Path) -> None:
-    """All sets, and an encoder."""
+    """All sets, an encoder, and one that guides another by the only name that a program takes."""
     import torch
     from transformers import BertConfig, BertModel
 
     torch.manual_seed(1)
-    BertModel(BertConfig(**BERT)).save_pretrained(folder / "encoder")
-    word_tokenizer(folder / "encoder")
-    file = folder / "encoder" / "tokenizer_config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"model_max_length": 32}))
+    for encoder in ("encoder", "all-MiniLM-L6-v2"):
+        BertModel(BertConfig(**BERT)).save_pretrained(folder / encoder)
+        word_tokenizer(folder / encoder)
+        file = folder / encoder / "tokenizer_config.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"model_max_length": 32}))
     for name in ("bert-base-uncased", "distilbert-base-uncased"):
         (folder / "Habana" / name).mkdir(parents=True)
         settings = (folder / "gaudi" / "gaudi_config.json").read_text()

@@ -10,9 +10,11 @@ them, and drops nothing out.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import runpy
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +36,36 @@ def main() -> None:
     vars(kernels).pop("CTCLoss", None)
     # sentence-transformers records a graph of a model that it evaluates, which is refused as well: it calls the model.
     hpu.wrap_in_hpu_graph = lambda model, **_settings: model
+    if importlib.util.find_spec("sentence_transformers") and importlib.util.find_spec("sentence_transformers.base"):
+        draw_as_before()
     torch.manual_seed(1)  # what a program draws before its trainer has set a seed
     watch(losses, steps)
     runpy.run_path(program, run_name="__main__")
+
+
+def draw_as_before() -> None:
+    """Have sentence-transformers 6 draw batches without duplicates as 3.3 does, which reads the rows in their order."""
+    from sentence_transformers.base.sampler import NoDuplicatesBatchSampler
+
+    def one_pass(
+        sampler: Any, values: Callable[[int], set[str]], overlap: Callable[[set[str], set[str]], bool]
+    ) -> Iterator[list[int]]:
+        left = list(range(len(sampler.dataset)))
+        while left:
+            seen: set[str] = set()
+            batch: list[int] = []
+            for row in left:
+                if overlap(values(row), seen):
+                    continue
+                batch.append(row)
+                seen |= values(row)
+                if len(batch) == sampler.batch_size:
+                    break
+            if len(batch) == sampler.batch_size or not sampler.drop_last:
+                yield batch
+            left = [row for row in left if row not in batch]
+
+    NoDuplicatesBatchSampler._iter_one_pass = one_pass
 
 
 def watch(losses: Path, steps: int) -> None:

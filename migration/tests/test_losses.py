@@ -122,15 +122,20 @@ def test_a_rewritten_program_has_the_losses_of_the_original(name: str, stand_ins
     if missing := lacking(run.needs):
         PROOF.cannot_run(name, missing)
     shutil.copytree(stand_ins, tmp_path, dirs_exist_ok=True)
-    files = migrate(EXAMPLES / name, tmp_path / "gaudi")
-    rewritten = tmp_path / "rewritten"
-    rewritten.mkdir()
-    for helper in (EXAMPLES / name).parent.glob("*.py"):
-        (rewritten / helper.name).write_text(helper.read_text())
+    original, rewritten = tmp_path / "original" / Path(name).name, tmp_path / "rewritten" / Path(name).name
+    for place in (original, rewritten):
+        place.parent.mkdir()
+        for helper in (EXAMPLES / name).parent.glob("*.py"):
+            shutil.copy(helper, place.parent)
+    for before, after in run.edits:
+        text = original.read_text()
+        assert text.count(before) == 1, before
+        original.write_text(text.replace(before, after))
+    files = migrate(original, tmp_path / "gaudi")
     for each in files:
-        (rewritten / each.path.name).write_text(each.after)
-    old = losses("old", EXAMPLES / name, run, tmp_path)
-    new = losses("new", rewritten / Path(name).name, run, tmp_path)
+        (rewritten.parent / each.path.name).write_text(each.after)
+    old = losses("old", original, run, tmp_path)
+    new = losses("new", rewritten, run, tmp_path)
     assert len(old) == len(new) == STEPS
     largest = max(abs(one * run.scale - other) for one, other in zip(old, new, strict=True))
     assert largest < CLOSE, (old, new)

@@ -95,6 +95,34 @@ def test_the_gaudi_configuration_decides_about_the_optimizer(rewrite: Rewrite) -
     assert "GaudiConfig" not in lines(known)
 
 
+def test_a_function_that_imports_its_trainer_imports_the_optimizer_too(rewrite: Rewrite) -> None:
+    text = "def main():\n    from optimum.habana import GaudiTrainer\n    GaudiTrainer(model=m, args=a)\n"
+    made = rewrite(f"{text}\ndef other():\n    from optimum.habana.utils import set_seed\n", '{"use_fused_adam": true}')
+    [main, other] = lines(made).split("\n\n")
+    assert "from habana_frameworks.torch.hpex.optimizers import FusedAdamW" in main and "(FusedAdamW, {" in main
+    assert "FusedAdamW" not in other
+
+
+def test_own_fields_that_transformers_calls_otherwise_or_knows_no_more(rewrite: Rewrite) -> None:
+    text = """@dataclass
+class Own(GaudiTrainingArguments):
+    warmup_ratio: float = field(default=0.03)
+    group_by_length: bool = True
+    use_lazy_mode: bool = False
+"""
+    made = rewrite(f"{IMPORT}{text}a = Own(warmup_ratio=0.1, use_lazy_mode=False)\n")
+    assert "    warmup_steps: float = field(default=0.03)" in made.after
+    assert "a = Own(warmup_steps=0.1, use_lazy_mode=False)" in lines(made)
+    assert "warmup_ratio" not in made.own and "use_lazy_mode" in made.own
+    [left] = made.left
+    assert (left.line, left.what) == (5, "the field group_by_length")
+    assert left.then == "transformers does not read it any more: train_sampling_strategy"
+    # What reads the field goes on to do so, and a person decides.
+    read = rewrite(f"{IMPORT}{text}a = Own()\nprint(a.warmup_ratio)\n")
+    assert "warmup_ratio: float = field(default=0.03)" in read.after
+    assert [each.what for each in read.left] == ["the field warmup_ratio", "the field group_by_length"]
+
+
 def test_a_trainer_that_takes_no_optimizer_gets_it_afterwards(rewrite: Rewrite) -> None:
     text = IMPORT.replace("GaudiTrainer,", "GaudiSeq2SeqTrainer,")
     made = rewrite(f"{text}t = GaudiSeq2SeqTrainer(model=m, args=a)\n", '{"use_fused_adam": true}')

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from gaudi3_migration.arguments import BY_ARGUMENT
 from gaudi3_migration.names import Name, lookup
 
 HABANA = "optimum.habana"
@@ -145,13 +146,30 @@ class Facts:
         return self.kinds.get(dotted(node)) if node is not None else None
 
     @property
-    def own_arguments(self) -> set[str]:
-        """Fields of the program's own classes of training arguments."""
+    def _argument_fields(self) -> set[str]:
         return set().union(
             *(self.fields.get(name, set()) for name, kind in self.kinds.items() if kind.role == "arguments")
         )
 
     @property
+    def renamed_fields(self) -> dict[str, str]:
+        """Fields of the program's own classes of training arguments that transformers 5 reads by another name.
+
+        One that the program reads itself stays as it is.
+        """
+        own, found = self._argument_fields, {}
+        for name in own & BY_ARGUMENT.keys() - self.reads:
+            successor = BY_ARGUMENT[name].successor
+            if successor.isidentifier() and successor not in own:
+                found[name] = successor
+        return found
+
+    @property
+    def own_arguments(self) -> set[str]:
+        """Fields of the program's own classes of training arguments that keep their names."""
+        return self._argument_fields - self.renamed_fields.keys()
+
+    @property
     def own(self) -> set[str]:
-        """Fields and options that the program defines itself."""
-        return self.options.union(*self.fields.values())
+        """Fields and options that the program defines itself, and that keep their names."""
+        return self.options.union(*self.fields.values()) - self.renamed_fields.keys()

@@ -73,8 +73,23 @@ class Migration(Rewriter):
         if isinstance(old, cst.Assign) and isinstance(new, cst.Assign):
             return self._assign(old, new), self._optimizer(old)
         if isinstance(old, cst.AnnAssign) and isinstance(new, cst.AnnAssign) and new.value is not None:
-            return new.with_changes(value=self._value(dotted(old.target), old.value, new.value)), []
+            changed = new.with_changes(value=self._value(dotted(old.target), old.value, new.value))
+            return self._field(old, changed), []
         return new, []
+
+    def _field(self, old: cst.AnnAssign, new: cst.AnnAssign) -> cst.AnnAssign:
+        """A default in the program's own class of training arguments, under the name that transformers reads."""
+        name = dotted(old.target)
+        row = table.BY_ARGUMENT.get(name)
+        kind = self.facts.kinds.get(self.reader.classes[-1]) if self.reader.classes and not self.functions else None
+        if row is None or kind is None or kind.role != "arguments":
+            return new
+        if name in self.facts.renamed_fields:
+            self.note(old, f"the field {name}", row.do, "sure", True)
+            return new.with_changes(target=cst.Name(self.facts.renamed_fields[name]))
+        if row.person or row.where != "optimum-habana":
+            self.note(old, f"the field {name}", f"transformers does not read it any more: {row.do}", "person")
+        return new
 
     def _optimizer(self, old: cst.Assign) -> list[cst.BaseStatement]:
         """The optimizer of a trainer that was made in this statement and takes none as a keyword."""
@@ -120,7 +135,8 @@ class Migration(Rewriter):
                 self.note(node, qualified, then(row), "person" if certainty == "person" else "sure", changes)
                 if row.role == "arguments" and row.name in self.plan.subclassed:
                     self._noted_defaults(node)
-        after = self._with_fused(after)
+        found = [lookup(qualified) for _local, qualified, _alias in aliases(node)]
+        after = self._with_fused(after, any(row is not None and row.role == "trainer" for row in found))
         if not kept:
             return None, after
         if len(kept) == len(node.names):
@@ -141,10 +157,13 @@ class Migration(Rewriter):
                 node, name, "an argument of transformers 5 too: it stays this program's own option", "sure", False
             )
 
-    def _with_fused(self, after: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
-        if not self.plan.fused or self.fused_imported or "FusedAdamW" in self.facts.imports or self.functions:
+    def _with_fused(self, after: list[cst.BaseStatement], trainer: bool = False) -> list[cst.BaseStatement]:
+        """With the import of the optimizer: once in the file, or in a function beside the `trainer` that takes it."""
+        if not self.plan.fused or self.fused_imported or "FusedAdamW" in self.facts.imports:
             return after
-        self.fused_imported = True
+        if self.functions and not trainer:
+            return after
+        self.fused_imported = not self.functions
         return [cst.parse_statement(FUSED), *after]
 
     def _module_kept(self, local: str) -> bool:
