@@ -39,7 +39,9 @@ data and seed, in float32, without dropout, with the same low-rank adapters and 
 optimum-habana 1.21.2, transformers 4.55.4, accelerate 1.10.1 and datasets 4.0.0 (sentence-transformers 3.3.1 with
 datasets 3.6.0), the rewritten one with transformers 5.23.0 and sentence-transformers 6.2.0. Losses that the trainers
 log are compared; the original's have four decimals, so that 5e-5 is their rounding. `times` is what transformers 5
-multiplies a causal loss with. Where the vendor's own CTC loss is asked for, which the simulated device does not have,
+multiplies a causal loss with. sentence-transformers 6 draws batches without duplicates in another order than 3.3: here
+in that of 3.3. `run_lora_vlm.py` has no option for float32 and the optimizer's epsilon: both are set in its text, in
+the original's too. Where the vendor's own CTC loss is asked for, which the simulated device does not have,
 optimum-habana takes torch's, and a model that sentence-transformers evaluates is in no graph. Nothing here was run on
 a Gaudi.
 """
