@@ -123,6 +123,16 @@ class Own(GaudiTrainingArguments):
     assert [each.what for each in read.left] == ["the field warmup_ratio", "the field group_by_length"]
 
 
+@pytest.mark.parametrize(("trainer", "said"), [("SFT", True), ("DPO", False), ("GRPO", False)])
+def test_a_loss_of_its_own_is_no_causal_models(trainer: str, said: bool, rewrite: Rewrite) -> None:
+    text = f"""from optimum.habana.trl import Gaudi{trainer}Trainer
+from transformers import AutoModelForCausalLM
+m = AutoModelForCausalLM.from_pretrained("m")
+t = Gaudi{trainer}Trainer(model=m, args=a)
+"""
+    assert ("the loss of a causal model" in [each.what for each in rewrite(text).findings]) is said
+
+
 def test_a_trainer_that_takes_no_optimizer_gets_it_afterwards(rewrite: Rewrite) -> None:
     text = IMPORT.replace("GaudiTrainer,", "GaudiSeq2SeqTrainer,")
     made = rewrite(f"{text}t = GaudiSeq2SeqTrainer(model=m, args=a)\n", '{"use_fused_adam": true}')

@@ -101,6 +101,9 @@ def program(seed: int) -> tuple[str, list[str], dict[str, str]]:
     if draw.random() < 0.2:
         text += f"ArgumentsKind = {arguments} if flag else PlainArguments\n"
         arguments = "ArgumentsKind"
+    if draw.random() < 0.2:
+        text += f"class OwnArguments({arguments}):\n    warmup_ratio: float = 0.1\n    group_by_length: bool = True\n"
+        arguments, gone = "OwnArguments", [*gone, "warmup_ratio", "group_by_length"]
     made = f"{config}(use_fused_adam=True)" if draw.random() < 0.5 else f"{config}.from_pretrained('folder')"
     text += f"setup = {made}\n"
     form = draw.randrange(6)

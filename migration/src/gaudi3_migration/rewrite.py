@@ -19,6 +19,8 @@ from gaudi3_migration.names import CONFIGURATION, TRAINER_MEMBERS, lookup
 from gaudi3_migration.reading import Reader
 
 COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try, cst.ClassDef, cst.FunctionDef, cst.Match)
+OWN_LOSSES = ("GaudiDPOTrainer", "GaudiGRPOTrainer", "GaudiRewardTrainer", "GaudiPPOTrainer", "GaudiDDPOTrainer")
+"""Trainers that do not take the loss of a causal model itself."""
 LAZY_ONLY = {"wrap_in_hpu_graph", "ModuleCacher", "enable_compiled_autograd", "hpu_initialize", "hpu_set_env"}
 
 
@@ -367,7 +369,8 @@ class Rewriter(cst.CSTTransformer):
                 "sure",
                 True,
             )
-            if self.facts.causal:
+            kind = self.facts.kind(node.func)
+            if self.facts.causal and (kind is None or kind.name not in OWN_LOSSES):
                 self.note(
                     node,
                     "the loss of a causal model",
@@ -381,13 +384,12 @@ class Rewriter(cst.CSTTransformer):
                     node, "use_fused_adam", "no successor: give optimizer_cls_and_kwargs=(FusedAdamW, ...)", "person"
                 )
             return args, before
-        name = code(training)
+        name, kind = code(training), self.facts.kind(node.func)
         self.note(node, "use_fused_adam of the Gaudi configuration", "optimizer_cls_and_kwargs", "sure", True)
         value = (
             f'(FusedAdamW, {{"lr": {name}.learning_rate, "betas": ({name}.adam_beta1, {name}.adam_beta2), '
             f'"eps": {name}.adam_epsilon}})'
         )
-        kind = self.facts.kind(node.func)
         if kind is not None and kind.name == "GaudiSeq2SeqTrainer":  # whose successor takes no such keyword
             self.optimizer = value
             return args, before
