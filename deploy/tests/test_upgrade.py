@@ -104,16 +104,21 @@ def test_a_signed_plan(deploy: Deploy, reports: Path) -> None:
     (deploy.folder / "signers").write_text(f"ops@site {public[0]} {public[1]}\n")
     asked = ("upgrade", "check", "plan.json", "--reports", "reports", "--allowed-signers", "signers", "--signer")
     deploy.run("upgrade", "plan", "1.23.0-695", "--reports", "reports")
-    assert "The plan has no signature plan.json.sig: sign it with" in deploy.run(*asked, "ops@site", code=1)
+    assert (
+        "plan.json has no signature plan.json.sig: let its owner sign it with `gaudi3-deploy upgrade plan --sign"
+        in deploy.run(*asked, "ops@site", code=1)
+    )
     said = deploy.run("upgrade", "plan", "1.23.0-695", "--reports", "reports", "--sign", "key")
     assert said.endswith("written to plan.json\nsigned in plan.json.sig\n")
     assert deploy.run(*asked, "ops@site").endswith(", signed by ops@site\n")
     deploy.run("upgrade", "plan", "1.23.0-695", "--reports", "reports", "--sign", "other")
-    assert "The plan is not signed by ops@site (" in deploy.run(*asked, "ops@site", code=1)
+    said = deploy.run(*asked, "ops@site", code=1)
+    assert "plan.json is signed by the key SHA256:" in said and "is not of ops@site in signers (" in said
     deploy.run("upgrade", "plan", "1.23.0-695", "--reports", "reports", "--sign", "key")
     with (deploy.folder / "plan.json").open("a") as stream:
         stream.write(" ")
-    assert "The plan is not signed by ops@site (" in deploy.run(*asked, "ops@site", code=1), "one byte more"
+    said = deploy.run(*asked, "ops@site", code=1)
+    assert "plan.json is not what plan.json.sig signs (Signature verification failed" in said, "one byte more"
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._certificate.evidence
 from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_file
 from ansible_collections.gaudi3.scale.plugins.module_utils._kinds import mapping, text
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.module_utils._ssh_keygen import SIGNATURE
 
 
 def content(path: str) -> Optional[str]:
@@ -101,11 +102,11 @@ class Registry:
         kept = content(os.path.join(self.folder, name))
         wanted = kept if kept is not None and document.is_same(kept, evidence) else document.write(evidence)
         certificate = document.load(wanted, name)
-        signed, by = self._signature(wanted, content(os.path.join(self.folder, name + signature.SIGNATURE)))
+        signed, by = self._signature(wanted, content(os.path.join(self.folder, name + SIGNATURE)))
         # An old signature never lies beside a new file, whenever this is cut off.
-        self.ensure(name + signature.SIGNATURE, signed if wanted == kept else None)
+        self.ensure(name + SIGNATURE, signed if wanted == kept else None)
         self.ensure(name, wanted)
-        self.ensure(name + signature.SIGNATURE, signed)
+        self.ensure(name + SIGNATURE, signed)
         self.ensure(name[: -len(".json")] + ".html", page.html(certificate, by))
         return {"grade": certificate.judgement.grade, "why": certificate.judgement.why}
 
@@ -115,9 +116,9 @@ class Registry:
             return None, ""
         public = content(self.key + ".pub")
         if kept is not None and public is not None and not signature.problem(wanted, kept, public):
-            return kept, signature.signer(wanted, kept)
+            return kept, signature.signer(wanted, kept)[0]
         made = signature.sign(wanted, self.key)
-        return made, signature.signer(wanted, made)
+        return made, signature.signer(wanted, made)[0]
 
 
 def main() -> None:

@@ -146,7 +146,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_file
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
-from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade import planned, signature, standing
+from ansible_collections.gaudi3.scale.plugins.module_utils._ssh_keygen import SIGNATURE, signer_of
+from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade import planned, standing
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.record import Record, read
 
 
@@ -169,12 +170,7 @@ def verify(module: AnsibleModule, plan: str, text: str) -> None:
         raise Refusal(
             "A signature is verified by a file and a name in it: give upgrade_allowed_signers and upgrade_signer"
         )
-    place = plan + signature.ENDING
-    text_of(place, "The plan's signature")
-    command = signature.verify_command(signers, signer, place)
-    command[0] = module.get_bin_path(command[0], required=True)
-    code, output, errors = module.run_command(command, data=text, binary_data=True)
-    signature.check(code, errors or output, signer)
+    signer_of(plan, text, text_of(plan + SIGNATURE, "The plan's signature"), planned.NAMESPACE, signers, signer)
 
 
 def records_of(folder: str, plan: "dict[str, Any]", digest: str) -> "dict[str, Record]":

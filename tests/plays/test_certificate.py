@@ -115,7 +115,7 @@ def test_one_machine_is_graded_and_the_other_is_told_what_is_missing(site: Clust
 
     text, signed = ((folder / f"gaudi-1.certificate.json{end}").read_text() for end in ("", ".sig"))
     assert signature.problem(text, signed, Path(f"{key}.pub").read_text()) == ""
-    shown = page.html(document.load(text, "gaudi-1"), signature.signer(text, signed))
+    shown = page.html(document.load(text, "gaudi-1"), signature.signer(text, signed)[0])
     assert (folder / "gaudi-1.certificate.html").read_text() == shown and "signed by the key SHA256:" in shown
 
     again = play(site, "--limit", "gaudi-1", **long)

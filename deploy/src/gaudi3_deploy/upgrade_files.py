@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
-from gaudi3_deploy.collection._files import write_file
-from gaudi3_deploy.collection._printable import printable
 from gaudi3_deploy.collection._refusal import Refusal
-from gaudi3_deploy.collection._upgrade import planned, signature
+from gaudi3_deploy.collection._upgrade import planned
 from gaudi3_deploy.collection._upgrade.state import NodeState, of_report
-from gaudi3_deploy.errors import DeployError, UsageError
+from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.messages import reason
+from gaudi3_deploy.signatures import sign_file, signer_of_file
 
 #: Above the 900 kB that a doctor's report may have.
 _MOST_BYTES = 4 << 20
@@ -57,31 +54,9 @@ def read_plan(path: Path) -> tuple[dict[str, Any], str]:
 
 def sign(path: Path, text: str, key: Path) -> Path:
     """Sign a plan, beside which its signature lies then. Raises DeployError where ssh-keygen does not."""
-    done = _ssh_keygen(signature.sign_command(str(key)), text)
-    if done.returncode != 0 or not done.stdout.startswith("-----BEGIN SSH SIGNATURE-----"):
-        said = printable((done.stderr or done.stdout).strip() or f"exit code {done.returncode}", 200).rstrip(".")
-        raise DeployError(f"The plan is not signed, as ssh-keygen does not sign with {key} ({said}).")
-    place = path.with_name(path.name + signature.ENDING)
-    write_file(str(place), done.stdout)
-    return place
+    return sign_file(path, text, key, planned.NAMESPACE)
 
 
 def verify(path: Path, text: str, allowed_signers: Path, signer: str) -> None:
     """Raises DeployError where the plan is not signed by the signer."""
-    place = path.with_name(path.name + signature.ENDING)
-    if not allowed_signers.is_file():
-        raise UsageError(f"There is no file {allowed_signers}: give one of allowed signers, as ssh-keygen(1) has it.")
-    if not place.is_file():
-        raise DeployError(f"The plan has no signature {place}: sign it with `gaudi3-deploy upgrade plan --sign KEY`.")
-    done = _ssh_keygen(signature.verify_command(str(allowed_signers), signer, str(place)), text)
-    try:
-        signature.check(done.returncode, done.stderr or done.stdout, signer)
-    except Refusal as refusal:
-        raise DeployError(str(refusal)) from None
-
-
-def _ssh_keygen(command: list[str], text: str) -> subprocess.CompletedProcess[str]:
-    program = shutil.which(command[0])
-    if program is None:
-        raise UsageError("The command 'ssh-keygen' is not on this machine: install OpenSSH's client, 8.2 or newer.")
-    return subprocess.run([program, *command[1:]], input=text, capture_output=True, text=True, check=False)
+    signer_of_file(path, text, planned.NAMESPACE, allowed_signers, "gaudi3-deploy upgrade plan --sign KEY", signer)

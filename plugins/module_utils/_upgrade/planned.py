@@ -21,6 +21,8 @@ from .state import FACTS, NodeState, difference, fingerprint
 
 #: No plan of a thousand nodes is larger.
 MOST_BYTES = 16 << 20
+#: What a plan's signature is for.
+NAMESPACE = "gaudi3-upgrade"
 _AGAIN = "make it again with `gaudi3-deploy upgrade plan`"
 _FLASH = re.compile(r"firmware [0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")

@@ -12,6 +12,7 @@ from gaudi3_deploy.app import Context, Json, app, print_json
 from gaudi3_deploy.collection._certificate import compare as comparison
 from gaudi3_deploy.collection._certificate import document, page, signature
 from gaudi3_deploy.collection._refusal import Refusal
+from gaudi3_deploy.collection._ssh_keygen import SIGNATURE, changed
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.messages import reason
 
@@ -31,7 +32,7 @@ def show(context: typer.Context, file: File, as_json: Json = False) -> None:
     found = _loaded(text, file)
     given = _optional(_beside(file))
     try:
-        signed_by = signature.signer(text, given) if given is not None else ""
+        signed_by = signature.signer(text, given)[0] if given is not None else ""
     except Refusal as refusal:
         raise DeployError(str(refusal)) from refusal
     if as_json:
@@ -85,10 +86,8 @@ def verify(
     if given is None:
         raise DeployError(f"{file} is not signed: anybody may have changed it. Ask its owner for {_beside(file).name}.")
     try:
-        by = signature.signer(text, given)
-        problem = (
-            "" if by else f"{file} is not what was signed, or {_beside(file).name} is no signature of a certificate."
-        )
+        by, why = signature.signer(text, given)
+        problem = "" if by else changed(str(file), why)
         if not problem and key is None:
             problem = (
                 f"{file} is as the key {by} signed it, and nothing says whose that is: give the owner's with --key."
@@ -108,7 +107,7 @@ def verify(
 
 
 def _beside(file: Path) -> Path:
-    return file.with_name(file.name + signature.SIGNATURE)
+    return file.with_name(file.name + SIGNATURE)
 
 
 def _text(file: Path) -> str:

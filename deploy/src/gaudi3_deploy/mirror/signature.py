@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 from gaudi3_deploy.collection._mirror import LOCK
-from gaudi3_deploy.collection._printable import printable
-from gaudi3_deploy.errors import DeployError, UsageError
-from gaudi3_deploy.mirror.sealed import SIGNATURE, read, write
+from gaudi3_deploy.errors import UsageError
+from gaudi3_deploy.mirror.sealed import read
+from gaudi3_deploy.signatures import sign_file, signer_of_file
 
 #: What a signature is for, so that none that the same key has made for something else counts here.
 NAMESPACE = "gaudi3-mirror"
@@ -23,56 +22,23 @@ def sign(folder: Path, key: Path) -> Path:
     """
     if read(folder / LOCK) is None:
         raise UsageError(f"{folder} has no {LOCK}: `gaudi3-deploy mirror fill` writes one when a mirror is whole.")
-    if not key.is_file():
-        raise UsageError(
-            f"{key} is no file: give --key the SSH key that signs, or its public half where an agent has it."
-        )
-    done = _ssh_keygen(["-Y", "sign", "-n", NAMESPACE, "-f", str(key)], (folder / LOCK).read_bytes())
-    if done.returncode or not done.stdout.startswith(b"-----BEGIN SSH SIGNATURE-----"):
-        raise DeployError(f"ssh-keygen does not sign with {key} ({_last_line(done.stderr)}): give another --key.")
-    write(folder / SIGNATURE, done.stdout.decode())
-    return folder / SIGNATURE
+    return sign_file(folder / LOCK, _text(folder), key, NAMESPACE)
 
 
 def signer_of(folder: Path, signers: Path) -> str:
     """Who of an allowed_signers file has signed the lock of a mirror as it is now.
 
     Raises:
-        UsageError: There is no such file.
+        UsageError: There is no such file, or no lock.
         DeployError: The lock is not signed, was changed since, or was signed by somebody else.
     """
-    if not signers.is_file():
-        raise UsageError(f"{signers} is no file: give --signers a file of ssh-keygen's form ALLOWED SIGNERS.")
-    signature = folder / SIGNATURE
-    if not signature.is_file():
-        raise DeployError(f"{folder} has no {SIGNATURE}: let its owner sign it with `gaudi3-deploy mirror sign`.")
-    about = ["-f", str(signers), "-s", str(signature)]
-    found = _ssh_keygen(["-Y", "find-principals", *about], b"")
-    names = found.stdout.decode(errors="replace").splitlines()
-    if found.returncode or not names:
-        raise DeployError(
-            f"{signature} is by nobody in {signers} ({_last_line(found.stderr)}): do not install from it."
-        )
-    content = (folder / LOCK).read_bytes()
-    done = _ssh_keygen(["-Y", "verify", "-n", NAMESPACE, "-I", names[0], *about], content)
-    if done.returncode:
-        why = _last_line(done.stderr or done.stdout)
-        raise DeployError(
-            f"{folder / LOCK} is not what {printable(names[0])} has signed ({why}): it was changed since, or the "
-            "signature is for something else. Do not install from it."
-        )
-    return printable(names[0])
+    return signer_of_file(folder / LOCK, _text(folder), NAMESPACE, signers, "gaudi3-deploy mirror sign")
 
 
-def _ssh_keygen(arguments: list[str], content: bytes) -> subprocess.CompletedProcess[bytes]:
+def _text(folder: Path) -> str:
     try:
-        return subprocess.run(["ssh-keygen", *arguments], input=content, capture_output=True, check=False)
-    except FileNotFoundError as error:
-        raise DeployError(
-            "ssh-keygen is missing, which signs and verifies: install the package openssh-client."
-        ) from error
-
-
-def _last_line(said: bytes) -> str:
-    lines = said.decode(errors="replace").split("\n")
-    return printable(next((line.strip() for line in reversed(lines) if line.strip()), "no reason"), 200)
+        return (folder / LOCK).read_bytes().decode("utf-8", "surrogateescape")
+    except OSError:
+        raise UsageError(
+            f"{folder} has no {LOCK}: `gaudi3-deploy mirror fill` writes one when a mirror is whole."
+        ) from None

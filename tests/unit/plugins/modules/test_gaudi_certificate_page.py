@@ -57,7 +57,7 @@ def test_a_signature_comes_stays_and_goes_with_the_key(write: Any, tmp_path: Pat
 
 
 def test_a_key_that_is_not_there_is_refused_before_anything_is_written(write: Any, tmp_path: Path) -> None:
-    assert "is not there: give a file of ssh-keygen" in write(key=str(tmp_path / "none"))["msg"]
+    assert "none is no file: give an SSH key" in write(key=str(tmp_path / "none"))["msg"]
     assert names(tmp_path) == []
 
 

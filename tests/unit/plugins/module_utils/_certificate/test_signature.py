@@ -29,9 +29,9 @@ def test_a_signature_is_of_one_key_over_one_text(keys: list[Path]) -> None:
     mine, other = keys
     made = sign(TEXT, str(mine))
     assert problem(TEXT, made, public(mine)) == ""
-    assert problem(TEXT, made, public(other)).startswith("the signature is not of this key over this file")
+    assert problem(TEXT, made, public(other)).startswith("it is signed by the key SHA256:")
     shown = subprocess.run(["ssh-keygen", "-l", "-f", f"{mine}.pub"], capture_output=True, text=True, check=True)
-    assert signer(TEXT, made) == shown.stdout.split()[1]
+    assert signer(TEXT, made) == (shown.stdout.split()[1], "")
     assert sign(TEXT, str(mine)) == made
 
 
@@ -40,7 +40,7 @@ def test_a_changed_byte_is_refused(keys: list[Path]) -> None:
     for place in (0, 5, len(TEXT) - 1):
         changed = TEXT[:place] + chr(ord(TEXT[place]) ^ 1) + TEXT[place + 1 :]
         assert problem(changed, made, public(keys[0])) != ""
-        assert signer(changed, made) == ""
+        assert signer(changed, made)[0] == ""
     assert problem(TEXT, made.replace("A", "B", 1), public(keys[0])) != ""
 
 
@@ -49,15 +49,12 @@ def test_a_signature_for_another_purpose_is_refused(keys: list[Path], tmp_path: 
     path.write_text(TEXT)
     subprocess.run(["ssh-keygen", "-q", "-Y", "sign", "-f", str(keys[0]), "-n", "git", str(path)], check=True)
     made = Path(f"{path}.sig").read_text()
-    assert problem(TEXT, made, public(keys[0])) != "" and signer(TEXT, made) == ""
+    assert problem(TEXT, made, public(keys[0])) != "" and signer(TEXT, made)[0] == ""
 
 
 def test_what_is_missing_is_said(keys: list[Path], tmp_path: Path) -> None:
     assert problem(TEXT, None, public(keys[0])) == "there is no signature"
     assert problem(TEXT, sign(TEXT, str(keys[0])), "* ") == "the key that was given is no public key of SSH"
-    with pytest.raises(Refusal, match="is not there: give a file of ssh-keygen"):
+    assert problem(TEXT, sign(TEXT, str(keys[0])), "ssh-ed25519 AAAAAAAAAAAAAAAAA") != ""
+    with pytest.raises(Refusal, match="is no file: give an SSH key"):
         sign(TEXT, str(tmp_path / "none"))
-    locked = tmp_path / "locked"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-f", str(locked)], check=True)
-    with pytest.raises(Refusal, match="does not sign with"):
-        sign(TEXT, str(locked))
