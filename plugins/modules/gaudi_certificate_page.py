@@ -68,6 +68,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._certificate import d
 from ansible_collections.gaudi3.scale.plugins.module_utils._certificate.evidence import Evidence, read
 from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_file
 from ansible_collections.gaudi3.scale.plugins.module_utils._kinds import mapping, text
+from ansible_collections.gaudi3.scale.plugins.module_utils._printable import printable
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._ssh_keygen import SIGNATURE
 
@@ -147,6 +148,9 @@ def main() -> None:
             nodes[node] = registry.issue(evidence)
         except Refusal as error:
             module.fail_json(msg=str(error))
+        except OSError as error:
+            place = printable(error.filename or registry.folder, 300)
+            module.fail_json(msg=f"{place} cannot be used ({error.strerror}): remove it, or give another folder.")
     module.exit_json(changed=registry.changed, nodes=nodes, unread=unread, diff=registry.diffs)
 
 

@@ -218,8 +218,10 @@ def main() -> None:
         diff = None
         if after is not None:
             diff = ensure_file(module, os.path.join(folder, f"{name}.json"), after.text(), 0o600)
-    except (Refusal, OSError) as error:
+    except Refusal as error:
         module.fail_json(msg=str(error))
+    except OSError as error:
+        module.fail_json(msg=f"The record {error.filename} cannot be written ({error.strerror}): see to its folder.")
     module.exit_json(changed=diff is not None, diff=diff or {}, batches=plan["batches"], **answer)
 
 

@@ -28,7 +28,7 @@ from .._health.tools import last_line, qualify
 from .._hl_smi.card import Card, CardPort
 from .._hl_smi.command import HlSmiHung
 from .._hl_smi.hl_smi import HlSmiError
-from .._kinds import mapping, parsed
+from .._kinds import count, exact, mapping, moment, parsed
 
 Run = Callable[[list[str]], "tuple[int, str, str]"]
 
@@ -71,7 +71,7 @@ class Progress:
                 self._results[part] = [
                     dict(mapping(each))
                     for each in (found if isinstance(found, list) else [])
-                    if now - days * DAY_S <= float(mapping(each).get("at") or 0) <= now + DAY_S
+                    if now - days * DAY_S <= (moment(mapping(each).get("at")) or 0) <= now + DAY_S
                 ]
 
     def results(self, part: str) -> list[dict[str, Any]]:
@@ -161,12 +161,12 @@ def identity(reading: NodeReading) -> dict[str, Any]:
 
 
 def _modes(progress: Progress) -> list[str]:
-    ended = {each.get("name") for each in progress.results("qual")}
+    ended = {exact(each.get("name")) for each in progress.results("qual")}
     return [mode for mode in MODES if mode not in ended]
 
 
 def _cards(progress: Progress, reading: NodeReading) -> list[Card]:
-    ended = {each.get("card") for each in progress.results("steps")}
+    ended = {count(each.get("card")) for each in progress.results("steps")}
     return [card for card in reading.cards if card.index not in ended]
 
 

@@ -15,6 +15,7 @@ from typing import Any, Optional
 
 from .._printable import printable
 from .._refusal import Refusal
+from .._release.versions import Release
 from . import steps
 from .plan import FIRMWARE, MOVE, SCHEMA, STOPPED
 from .state import FACTS, NodeState, difference, fingerprint
@@ -50,12 +51,14 @@ def read(text: str) -> dict[str, Any]:
         raise Refusal(f"The plan's fleet is not described by {', '.join(FACTS)}: {_AGAIN}")
     if plan.get("fingerprint") != fingerprint(fleet):
         raise Refusal(f"The plan's fingerprint is not that of the fleet in it: {_AGAIN}")
-    if not isinstance(plan.get("release"), str) or plan.get("jobs") not in (STOPPED, MOVE):
+    if not _is_release(plan.get("release")) or plan.get("jobs") not in (STOPPED, MOVE):
         raise Refusal(f"The plan names no release, or jobs that are neither {STOPPED} nor {MOVE}: {_AGAIN}")
     firmware = plan.get("firmware")
     if not isinstance(firmware, str) or (firmware and not FIRMWARE.fullmatch(firmware)):
         raise Refusal(f"The plan's firmware is none that a card can have: {_AGAIN}")
-    every = [name for batch in batches if isinstance(batch, list) for name in batch]
+    if not all(isinstance(batch, list) for batch in batches) or not isinstance(plan.get("refusals"), list):
+        raise Refusal(f"The plan has batches or refusals that are no lists: {_AGAIN}")
+    every = [name for batch in batches for name in batch]
     if sorted(map(str, every)) != sorted(nodes) or not all(_NAME.fullmatch(str(each)) for each in fleet):
         raise Refusal(f"The plan's batches are not of its nodes, each once: {_AGAIN}")
     for name, node in nodes.items():
@@ -77,7 +80,16 @@ def _is_node(node: Any, release: str) -> bool:
         and tuple(back) == steps.back([steps.PACKAGES], up)
         and all(isinstance(each, list) and len(each) == 2 and all(map(_is_version, each)) for each in versions)
         and all(each[1].startswith(release) and each[0].startswith(before) for each in versions)
+        and _is_release(before)
     )
+
+
+def _is_release(value: Any) -> bool:
+    try:
+        Release.parse(value)
+    except (ValueError, AttributeError):
+        return False
+    return True
 
 
 def _is_version(value: Any) -> bool:

@@ -86,6 +86,8 @@ def read(text: str, plan: str, name: str, way: Sequence[str]) -> Record:
         made = Record(**fields)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise Refusal(f"The record of {name} cannot be read: {advice}") from None
+    if not _is_whole(made):
+        raise Refusal(f"The record of {name} has values that no record has: {advice}")
     if schema != SCHEMA or made.phase not in _PHASES or made.node != name:
         raise Refusal(f"The record of {name} is not of format {SCHEMA}, or another node's: {advice}")
     if made.plan != plan or made.up != tuple(way):
@@ -93,6 +95,15 @@ def read(text: str, plan: str, name: str, way: Sequence[str]) -> Record:
     if made.done != made.way[: len(made.done)] or made.begun not in ("", made.due):
         raise Refusal(f"The record of {name} has steps in another order than its way: {advice}")
     return made
+
+
+def _is_whole(made: Record) -> bool:
+    """Whether all values of a record are of their kinds, as a file may have any."""
+    texts = (made.plan, made.node, made.phase, made.begun, made.reason)
+    lists = (made.up, made.back, made.done, made.jobs, made.held if made.held is not None else ())
+    return all(isinstance(each, str) for each in texts) and all(
+        isinstance(each, tuple) and all(isinstance(name, str) for name in each) for each in lists
+    )
 
 
 def begin(record: Record, look: Mapping[str, Any]) -> tuple[Record, str]:

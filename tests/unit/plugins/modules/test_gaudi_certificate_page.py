@@ -68,5 +68,11 @@ def test_a_node_that_gave_no_evidence_has_none(write: Any, tmp_path: Path, answe
     assert found["unread"]["gaudi-1"] == answer.get("msg", "it gave no answer")
 
 
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_cannot_be_read_or_written_is_one_sentence(write: Any, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    assert write()["msg"] == f"{tmp_path / name} cannot be used (Is a directory): remove it, or give another folder."
+
+
 def test_a_folder_that_is_not_there_is_refused(write: Any) -> None:
     assert write(folder="/nowhere/at/all")["msg"] == "There is no folder /nowhere/at/all: make it first."
