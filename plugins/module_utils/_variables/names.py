@@ -36,11 +36,13 @@ OF_PLAYBOOKS = frozenset(
             "allow_replace", "cloud", "destroy", "executable", "inventory_dir", "name", "size", "state",
             "terraform_dir", "type", "variables",
         ),
+        "silence": ("ca_file", "for", "hosts", "state", "why"),
+        "upgrade": ("allowed_signers", "directory", "plan", "signer"),
     }.items()
     for name in names
 )  # fmt: skip
 #: What names of the collection begin with, besides the names of its roles.
-PREFIXES = ("certificate", "doctor", "gaudi", "health", "provision")
+PREFIXES = ("certificate", "doctor", "gaudi", "health", "provision", "silence", "upgrade")
 #: Likeness from which a name counts as one that was misspelt: of what stands behind a role's name, and of whole names.
 ALIKE, ALIKE_ELSEWHERE = 0.75, 0.9
 

@@ -108,6 +108,9 @@ def test_an_inventory_with_which_nothing_would_be_done(inventory: Inventory, wan
         ("doctor_card", "doctor_cards"),
         ("provision_sise", "provision_size"),
         ("firewall_enable", "firewall_enabled"),
+        ("upgrade_plann", "upgrade_plan"),
+        ("upgrade_signr", "upgrade_signer"),
+        ("silence_host", "silence_hosts"),
     ],
 )
 def test_a_misspelt_variable_is_refused_with_the_one_that_was_meant(name: str, near: str) -> None:
