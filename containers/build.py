@@ -24,7 +24,7 @@ _PINNED = re.compile(r"[a-z0-9][A-Za-z0-9._:/-]*@sha256:[0-9a-f]{64}")
 _TAG = re.compile(r"[a-z0-9][a-z0-9._:/-]*:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
 
-def problem(base: str, tag: str) -> str:
+def problem(base: str, tag: str, engine: list[str], requirements: Path, output: Path) -> str:
     """Why an image cannot be built of these, in one sentence; empty where it can."""
     if not _PINNED.fullmatch(base):
         return (
@@ -33,6 +33,14 @@ def problem(base: str, tag: str) -> str:
         )
     if not _TAG.fullmatch(tag):
         return f"The tag is {tag!r}: write it as REGISTRY/NAME:TAG, in small letters but for the tag."
+    if not engine:
+        return "--engine is empty: give podman or docker."
+    if not shutil.which(engine[0]):
+        return f"{engine[0]} is not installed: install it, or name another one with --engine."
+    if not requirements.is_file():
+        return f"--requirements is {requirements}, which is no file: give a list with hashes, or leave it out."
+    if output.exists() and not output.is_dir():
+        return f"--output is {output}, which is no folder: give another one."
     return ""
 
 
@@ -47,17 +55,24 @@ def wheel(folder: Path) -> str:
 def build(
     base: str, tag: str, output: Path, engine: list[str], python: str, index: str, requirements: Path
 ) -> dict[str, str]:
-    """Build the image; its record, which `output` has beside what it is made of. CalledProcessError of the engine."""
+    """Build the image; its record, which `output` has beside what it is made of. CalledProcessError of the engine.
+
+    The index is a secret of the one step that needs it, as an argument would stay in the image's history.
+    """
     with tempfile.TemporaryDirectory() as place:
-        context = Path(place)
-        (context / "wheels").mkdir()
+        context, secret = Path(place) / "context", Path(place) / "index"
+        (context / "wheels").mkdir(parents=True)
         version = wheel(context / "wheels")
         for name in ("install.py", "sbom.py"):
             shutil.copy(FILES / name, context / name)
         shutil.copy(requirements, context / "requirements.txt")
-        given = {"BASE": base, "PYTHON": python, "VERSION": version, "INDEX": index}
+        given = {"BASE": base, "PYTHON": python, "VERSION": version}
         arguments = [word for name, value in given.items() for word in ("--build-arg", f"{name}={value}")]
         file = ["--file", str(FILES / "Containerfile")]
+        if index:
+            secret.touch(0o600)
+            secret.write_text(index, encoding="utf-8")
+            arguments += ["--secret", f"id=index,src={secret}"]
         subprocess.run([*engine, "build", "--tag", tag, *file, *arguments, str(context)], check=True)
     output.mkdir(parents=True, exist_ok=True)
     _copy_out(tag, output / "sbom.cdx.json", engine)
@@ -95,18 +110,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=ROOT / "build/image", help="folder of the record")
     parser.add_argument("--engine", default="podman", help="podman or docker, with options of its own")
     parser.add_argument("--python", default="python3", help="Python in the base which has PyTorch")
-    parser.add_argument("--index", default="", help="package index in place of pip's own")
+    parser.add_argument(
+        "--index", default="", help="package index in place of pip's own; no trace of it stays in the image"
+    )
     parser.add_argument(
         "--requirements", type=Path, default=REQUIREMENTS, help="what is installed where the base lacks it"
     )
     parser.add_argument("--push", action="store_true", help="push it, and record the registry's digest")
     given = parser.parse_args(arguments)
-    if said := problem(given.base, given.tag):
-        print(said, file=sys.stderr)
-        return 2
     engine = given.engine.split()
-    if not shutil.which(engine[0]):
-        print(f"{engine[0]} is not installed: install it, or name another one with --engine.", file=sys.stderr)
+    if said := problem(given.base, given.tag, engine, given.requirements, given.output):
+        print(said, file=sys.stderr)
         return 2
     try:
         record = build(given.base, given.tag, given.output, engine, given.python, given.index, given.requirements)

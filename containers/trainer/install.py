@@ -6,6 +6,7 @@ What the base has stays as it is, PyTorch above all. Runs in the image, with its
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -26,8 +27,14 @@ def lacking(lines: Iterable[str], installed: Collection[str]) -> list[str]:
     return [line for line in wanted if plain(re.split(r"[^\w.-]", line)[0]) not in installed]
 
 
-def install(build: Path, index: str) -> None:
-    """Install from the folder of the build; SystemExit, in one sentence, where that cannot be."""
+def install(build: Path, index: Path) -> None:
+    """Install from the folder of the build; SystemExit, in one sentence, where that cannot be.
+
+    The file ``index`` has the address of the package index, and is missing for pip's own. It may have a password, which
+    no command line shows.
+    """
+    address = index.read_text(encoding="utf-8").strip() if index.is_file() else ""
+    environment = {**os.environ, **({"PIP_INDEX_URL": address} if address else {})}
     installed = {plain(each.metadata["Name"]) for each in distributions() if each.metadata["Name"]}
     pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-cache-dir", "--disable-pip-version-check"]
     pip += ["--root-user-action=ignore", "--no-compile"]
@@ -35,16 +42,15 @@ def install(build: Path, index: str) -> None:
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
         file.write("\n".join(missing) + "\n")
         file.flush()
-        source = [f"--index-url={index}"] if index else []
-        commands = [[*pip, "--require-hashes", "--only-binary=:all:", *source, "--requirement", file.name]]
+        commands = [[*pip, "--require-hashes", "--only-binary=:all:", "--requirement", file.name]]
         commands = commands if missing else []
         wheels = sorted(map(str, (build / "wheels").glob("*.whl")))
         for command in [*commands, [*pip, "--no-index", *wheels]]:
-            if subprocess.run(command, check=False).returncode:
+            if subprocess.run(command, check=False, env=environment).returncode:
                 sys.exit("pip could not install the trainer: see what it said above, and give --index for a mirror.")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--index", default="")
+    parser.add_argument("--index", type=Path, required=True)
     install(Path(__file__).parent, parser.parse_args().index)

@@ -44,14 +44,18 @@ def of_system(release: str = "/etc/os-release") -> list[dict[str, Any]]:
         known = {name: value.strip('"') for name, _equals, value in (line.partition("=") for line in lines)}
     system = known.get("ID", "linux")
     queries = {
-        "deb": ["dpkg-query", "--show", "--showformat", "${Package} ${Version}\\n"],
-        "rpm": ["rpm", "-qa", "--queryformat", "%{NAME} %{VERSION}-%{RELEASE}\\n"],
+        "deb": ["dpkg-query", "--show", "--showformat", "${db:Status-Status} ${Package} ${Version}\\n"],
+        "rpm": ["rpm", "-qa", "--queryformat", "installed %{NAME} %{VERSION}-%{RELEASE}\\n"],
     }
     for kind, command in queries.items():
         if shutil.which(command[0]):
             output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            # dpkg also lists packages that were removed and have left their configuration.
             return [
-                component(kind, f"{system}/{name}", version) for name, version in map(str.split, output.splitlines())
+                component(kind, f"{system}/{name}", version)
+                for status, _blank, rest in (line.partition(" ") for line in output.splitlines())
+                if status == "installed"
+                for name, version in (rest.split(),)
             ]
     return []
 

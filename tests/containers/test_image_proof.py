@@ -95,11 +95,19 @@ def test_an_image_is_built_and_its_record_is_kept(tmp_path: Path) -> None:
             str(output),
             "--requirements",
             str(tmp_path / "nothing.txt"),
+            "--index",
+            "http://me:hidden-word@127.0.0.1:1/simple",
         ]
         assert build.main(given) == 0
         record = json.loads((output / "image.json").read_text())
         bill = (output / "sbom.cdx.json").read_bytes()
         assert (record["base"], record["sbom_sha256"]) == (base, hashlib.sha256(bill).hexdigest())
+        for shown in (["history", "--no-trunc", TAG], ["image", "inspect", TAG]):
+            said = subprocess.run([*podman, *shown], capture_output=True, text=True, check=True).stdout
+            assert "/build/install.py" in said and "hidden-word" not in said
+        assert (
+            subprocess.run(["grep", "-rlI", "hidden-word", str(place)], check=False, capture_output=True).stdout == b""
+        )
         names = [each["name"] for each in json.loads(bill)["components"]]
         assert names == ["gaudi3-scale", "pip"]
         says = "import importlib.metadata as m, os; print(os.getuid(), m.version('gaudi3-scale'))"
