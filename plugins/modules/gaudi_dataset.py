@@ -27,7 +27,7 @@ options:
   remote:
     description:
       - Object store of the set, as rclone names its options. C(type) is required, as V(s3) is one. rclone must be
-        installed, and reads nothing else, no configuration of its own either.
+        installed, and reads nothing else, no configuration of its own either. A secret in it is refused.
     type: dict
   remote_secrets:
     description: Options of O(remote) that are secrets. rclone has them in its environment alone.
@@ -151,7 +151,8 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(argument_spec=dataset.ARGUMENT_SPEC, supports_check_mode=True)
+    # The node's journal gets no options: a secret in the wrong one is refused only after they would be written there.
+    module = AnsibleModule(argument_spec=dataset.ARGUMENT_SPEC, supports_check_mode=True, no_log=True)
     module.exit_json(**dataset.run(module))
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from .._printable import printable
 from .._refusal import Refusal
+from .._secret_words import is_place, names_secret, secret_kind
 from .index import INDEX, TOKENIZER
 from .judge import BLOCK
 from .source import checked_index
@@ -29,6 +30,12 @@ _TOKENIZER_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,200}\Z")
 _MISSING = (3, 4)
 #: What rclone says last where nothing is behind an address; it ends with 1 then, or 3.
 _GONE = ("directory not found", "object not found")
+
+
+def is_secret(option: str, value: object) -> bool:
+    """Whether an option of rclone is a secret by its name or its value."""
+    named = option == "pass" or names_secret(option)
+    return isinstance(value, str) and bool((named and not is_place(value)) or secret_kind(value))
 
 
 def environment(options: Mapping[str, Any], secrets: Mapping[str, Any], own: Mapping[str, str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._data import copy, index, judge, records, remote, room, source, uses
 from .._files import make_folder
+from .._printable import printable
 from .._refusal import Refusal
 
 if TYPE_CHECKING:
@@ -67,6 +68,13 @@ def run(module: AnsibleModule) -> dict[str, Any]:
 def _checked(module: AnsibleModule) -> str:
     """The name of the set; Refusal for options that cannot be meant."""
     options = module.params
+    for name, value in (options["remote"] or {}).items():
+        if remote.is_secret(str(name), value):
+            module.no_log_values.add(value)
+            raise Refusal(
+                f"remote has {printable(name, 60)}, which is a secret and would stand in logs: put it into "
+                "remote_secrets"
+            )
     key = index.check_key(os.path.basename(options["source"].rstrip("/")))
     named = bool(options["remote"]) or options["state"] in ("used", "unused")
     for option in ("path",) if named else ("source", "path"):

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .._data.index import check_key
+from .._data.remote import is_secret
 from .._printable import printable
 from .._refusal import Refusal
-from .._secret_words import is_place, names_secret, secret_kind
 from .given import entries, listed
 from .model import Values
 
@@ -121,7 +121,7 @@ def _problems_of_sets(values: Values) -> Iterator[str]:
             yield f"data_sets has the source {source}: give an absolute path, or the name of its store as remote."
     for remote, options in remotes.items():
         for option, value in entries(options).items():
-            if _is_secret(str(option), value):
+            if is_secret(str(option), value):
                 yield (
                     f"data_remotes has {printable(option, 60)} for {remote}, which is a secret and would stand in "
                     "logs: put it into data_remote_secrets."
@@ -129,12 +129,6 @@ def _problems_of_sets(values: Values) -> Iterator[str]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         yield f"data_sets has {', '.join(twice)} twice: a node has one set of a name, so keep one of them."
-
-
-def _is_secret(option: str, value: object) -> bool:
-    """Whether an option of rclone is a secret by its name or its value."""
-    named = option == "pass" or names_secret(option)
-    return isinstance(value, str) and bool((named and not is_place(value)) or secret_kind(value))
 
 
 def _problems_of_mounts(values: Values) -> Iterator[str]:

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._data import copy, index, judge, uses
 from ansible_collections.gaudi3.scale.plugins.module_utils._data.source import Folder
@@ -454,6 +455,14 @@ def test_sets_of_the_same_list_stay(bring: Any, source: Path, tmp_path: Path) ->
         ({"lock_timeout": -1}, "lock_timeout is -1, and seconds from 0 are allowed."),
         ({"remote": {"region": "x"}}, "remote has no type: give the kind of store, such as s3 "),
         ({"remote": {"type": "s3", "a b": 1}}, "remote has the option a b, and small letters, digits and _ are "),
+        (
+            {"remote": {"type": "s3", "secret_access_key": "hush"}},
+            "remote has secret_access_key, which is a secret and ",
+        ),
+        (
+            {"remote": {"type": "http", "url": "https://me:hush@x/"}},
+            "remote has url, which is a secret and would stand ",
+        ),
         ({"remote": {"type": "s3"}, "source": "a:b/key"}, "source is 'a:b/key', and BUCKET/FOLDER/NAME of the remote "),
         ({"remote": {"type": "s3"}, "rclone_executable": "/no"}, "/no is not installed here: install rclone, which "),
     ],
@@ -463,3 +472,10 @@ def test_options_that_cannot_be_meant_are_refused(
 ) -> None:
     assert bring(**options)["msg"].startswith(said)
     assert not (tmp_path / "local").exists()
+
+
+def test_a_secret_in_the_wrong_option_is_in_no_log(bring: Any, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    logged: list[str] = []
+    monkeypatch.setattr(AnsibleModule, "log", lambda _self, message, **_more: logged.append(str(message)))
+    found = bring(remote={"type": "s3", "secret_access_key": "hush"})
+    assert "hush" not in str(logged) + str(found)
