@@ -84,6 +84,16 @@ def make_in(folder: Optional[int], name: str, mode: int) -> bool:
     return True
 
 
+def sync_file(path: str) -> None:
+    """See that a file and its name are on the disk."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    sync_folder(os.path.dirname(path) or ".")
+
+
 def sync_tree(top: str) -> None:
     """See that a folder and all that is in it is on the disk."""
     for folder, _folders, names in os.walk(top):

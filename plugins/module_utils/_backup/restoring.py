@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .._files import make_folder, sync_folder, sync_tree
+from .._files import make_folder, sync_file, sync_folder, sync_tree
 from .._printable import few, printable
 from .._refusal import Refusal
 from . import databases, manifest
@@ -239,4 +239,5 @@ def _kept_dump(item: Item, folder: str, root: str, stamp: str) -> list[str]:
     if not databases.sql_tables(item.path):
         return []
     entries_of(item, root, kept)
+    sync_file(kept)  # what is dropped next is in no other place
     return [kept]
