@@ -95,7 +95,9 @@ def sync_file(path: str) -> None:
 
 
 def sync_tree(top: str) -> None:
-    """See that a folder and all that is in it is on the disk."""
+    """See that a folder and all that is in it is on the disk, or a file."""
+    if not os.path.isdir(top):
+        sync_file(top)
     for folder, _folders, names in os.walk(top):
         for path in (*(os.path.join(folder, name) for name in names), folder):
             if not os.path.islink(path):

@@ -9,12 +9,13 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .._files import make_folder, sync_file, sync_folder, sync_tree
+from .._files import sync_file, sync_folder, sync_tree
 from .._printable import few, printable
 from .._refusal import Refusal
 from . import databases, manifest
 from .kinds import PROGRAMS, SQL, SQLITE, Item
 from .manifest import Entry, Manifest
+from .place import check, opened, private
 from .process import command
 from .repository import ITEMS, Repository, Snapshot
 from .saving import alone, apart, entries_of, path_of, versions
@@ -182,6 +183,7 @@ def _admit(found: Manifest, items: Sequence[Item], root: str, dry: bool) -> None
             numbers = numbers_of(entry)
             if os.geteuid() not in (0, numbers[0]):
                 raise Refusal(f"{entry.shown} is of the user {entry.owner}: run this as that user or as root")
+        check(os.path.dirname(path_of(root, item)))
         if os.path.ismount(path_of(root, item)):
             raise Refusal(
                 f"{path_of(root, item)} is a mount, in whose place nothing can be put: unmount it, restore, and move "
@@ -209,23 +211,22 @@ def _put(item: Item, entries: Sequence[Entry], fetched: str, root: str, folder: 
         kept = _kept_dump(item, folder, root, stamp)
         databases.put_sql(where, fetched)
         return kept
-    above = os.path.dirname(where)
-    make_folder(above)
-    draft = os.path.join(above, f".{os.path.basename(where)}{DRAFT}")
-    remove(draft)
-    put(fetched, draft, entries)
-    if not os.path.islink(draft):
-        sync_tree(draft)
+    above, name = os.path.split(where)
     kept = []
-    if is_empty(where):
-        remove(where)
-    else:
-        kept.append(_aside(where, stamp))
-    for other in _beside(where) if item.way == SQLITE else ():
-        kept.append(_aside(other, stamp))
-    os.rename(draft, where)
-    sync_folder(above)
-    return kept
+    with opened(above) as folder, private(folder, f".{name}{DRAFT}", f"{above}/.{name}{DRAFT}") as draft:
+        made, target = os.path.join(draft, "item"), os.path.join(folder, name)
+        put(fetched, made, entries)
+        if not os.path.islink(made):
+            sync_tree(made)
+        if is_empty(target):
+            remove(target)
+        else:
+            kept.append(_aside(target, stamp))
+        for other in _beside(target) if item.way == SQLITE else ():
+            kept.append(_aside(other, stamp))
+        os.rename(made, target)
+        sync_folder(folder)
+    return [os.path.join(above, os.path.basename(each)) for each in kept]
 
 
 def _aside(where: str, stamp: str) -> str:
