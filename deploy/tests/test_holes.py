@@ -184,6 +184,19 @@ def test_holes_of_a_mirror_offline_as_a_table_and_as_vex(deploy: Deploy, tmp_pat
     assert (told["packages"], told["poisoned"], len(told["verdicts"])) == (8, [], 25)
 
 
+def test_what_a_terminal_would_act_on_is_shown_as_an_escape(deploy: Deploy) -> None:
+    (deploy.folder / "mirror").mkdir()
+    (deploy.folder / "mirror" / LOCK).write_text(lock("new").text())
+    (deploy.folder / "odd.json").write_text(json.dumps(osv("\x1b[2J\nX", "aiohttp", "introduced 3.9.0")))
+    said = deploy.run("mirror", "holes", "mirror", "odd.json", code=1)
+    assert said.splitlines()[0].startswith(r"\x1b[2J\nX aiohttp 3.9.0: under_investigation.")
+    assert len(said.splitlines()) == 2 and "\x1b" not in said
+    mine = [{"advisory": "a\x1b[2J", "status": "fixed"}]
+    (deploy.folder / "mine.yml").write_text(json.dumps(mine))
+    said = deploy.run("mirror", "holes", "mirror", "odd.json", "--ledger", "mine.yml", code=2)
+    assert r"status of a\x1b[2J is 'fixed': give not_affected or affected" in said and "\x1b" not in said
+
+
 def test_a_poisoned_wheel_in_a_mirror_is_refused_by_name(deploy: Deploy) -> None:
     mirror = deploy.folder / "mirror"
     path = "pypi/wheels/lightning-2.6.3-py3-none-any.whl"

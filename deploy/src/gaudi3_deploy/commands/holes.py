@@ -83,8 +83,9 @@ def _as_line(verdict: Verdict) -> str:
 
 
 def _print(settings: Context, lines: Sequence[str]) -> None:
+    # Names and words of advisories are other people's; the longest statement of a ledger is shown whole.
     for line in lines:
-        settings.console.print(line, highlight=False, markup=False, soft_wrap=True)
+        settings.console.print(printable(line, 8000), highlight=False, markup=False, soft_wrap=True)
 
 
 def _time() -> str:

@@ -112,7 +112,7 @@ def _contents(source: Path) -> Iterator[tuple[str, bytes]]:
     try:
         if source.is_dir():
             for path in sorted(source.rglob("*.json")):
-                yield str(path), path.read_bytes()
+                yield printable(path), path.read_bytes()
         elif zipfile.is_zipfile(source):
             with zipfile.ZipFile(source) as archive:
                 for info in archive.infolist():

@@ -13,6 +13,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from gaudi3_deploy import yaml_file
 from gaudi3_deploy.collection._known_bad import known_bad
 from gaudi3_deploy.collection._mirror import poison
+from gaudi3_deploy.collection._printable import printable
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.holes import order
 from gaudi3_deploy.holes.advisories import Advisory
@@ -81,7 +82,8 @@ def rows(path: Path) -> list[Row]:
         found: Any = yaml_file.read(path.read_text())
         return [_row(each) for each in found or ()]
     except (OSError, ValueError, TypeError, KeyError, yaml.YAMLError) as error:
-        raise UsageError(f"{path} is no ledger of holes ({error}): correct it.") from error
+        said = printable(" ".join(str(error).split()), 500)
+        raise UsageError(f"{path} is no ledger of holes ({said}): correct it.") from error
 
 
 def _row(given: Mapping[str, Any]) -> Row:
