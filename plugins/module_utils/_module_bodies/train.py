@@ -18,7 +18,6 @@ from .._hl_smi.command import HlSmi, Runner, environment
 from .._jobs import archives as job_archives
 from .._jobs import container as job_container
 from .._jobs import neighbours as job_neighbours
-from .._jobs import rules as job_rules
 from .._jobs.config_file import config_text
 from .._jobs.decision import Decision, decide
 from .._jobs.files import SECRET, TRACE, JobError
@@ -27,7 +26,7 @@ from .._jobs.node import PLACES, JobNode, check_data_set, check_script, check_ve
 from .._jobs.spec import JobSpec
 from .._jobs.state import Observed
 from .._jobs.unit import boot_unit_text, unit_text
-from . import train_slurm
+from . import train_slurm, train_work
 
 if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -124,51 +123,35 @@ def run(module: AnsibleModule) -> dict[str, Any]:
     return work.result()
 
 
-class Work:
-    """One task on one job: what it was given, what it found, and what it returns."""
+class Work(train_work.Work[Observed]):
+    """One task on one job of units."""
 
     def __init__(self, module: AnsibleModule) -> None:
-        self.module = module
-        self.params: dict[str, Any] = module.params
-        self.name: str = module.params["name"]
+        super().__init__(module)
         self.node = JobNode.of(module)
         self.spec: Optional[JobSpec] = None
-        self.share = NodeShare(self.node.directory(self.name))
+        self.share = NodeShare(self.directory)
         self.texts: dict[str, str] = {}
         """Files of the job by their paths."""
         self.owner = (0, 0)
-        self.found: Optional[Observed] = None
-        self.told: dict[str, Any] = {"changed": False, "pending": False, "archived": None, "removed_archives": []}
 
-    def result(self) -> dict[str, Any]:
-        """What is returned, also where something failed."""
-        if self.found is None:
-            return self.told
-        return {**self.told, "job": self.found.as_dict(self.node.directory(self.name))}
+    @property
+    def directory(self) -> str:
+        """The job's folder."""
+        return self.node.directory(self.name)
 
-    def carry_out(self) -> None:
-        """Look, decide, act."""
-        job_archives.check_kept(self.params["keep_archives"])
-        if self.params["state"] in ("started", "finished"):
-            self._describe()
-        else:
-            job_rules.check({"name": self.name})
-        found, decision = self._look()
-        if decision.action == "start" or self.params["state"] in ("stopped", "absent"):
-            train_slurm.refuse_live(self.module)
-        if decision.action == "start":
-            self._check_start(decision.archive)
-        with contextlib.ExitStack() as held:
-            if decision.changed and not self.module.check_mode:
-                # Another controller may have acted since: look once more, with nobody else at work.
-                held.enter_context(self.node.alone())
-                found, decision = self._look()
-            if self.spec is not None and decision.action == "start":
-                job_neighbours.refuse_clash(self.node, self.spec, self.share)
-            self._tell(found, decision)
-            if decision.changed and not self.module.check_mode:
-                self._act(found, decision)
-                self.found = self.node.observe(self.name)
+    def _refuse_other(self) -> None:
+        train_slurm.refuse_live(self.module)
+
+    def _alone(self) -> contextlib.AbstractContextManager[None]:
+        return self.node.alone()
+
+    def _admit(self, decision: Decision) -> None:
+        if self.spec is not None and decision.action == "start":
+            job_neighbours.refuse_clash(self.node, self.spec, self.share)
+
+    def _observe(self) -> Observed:
+        return self.node.observe(self.name)
 
     def _describe(self) -> None:
         """Specification, this node's share and files of a job that is to run."""
@@ -211,7 +194,7 @@ class Work:
             raise JobError(decision.reason)
         return found, decision
 
-    def _check_start(self, archives: bool) -> None:
+    def _prepare(self, decision: Decision) -> None:
         """Refuse a start on a node that is out of service or lacks what the job needs."""
         found = fence.read()
         if found is not None:
@@ -222,7 +205,9 @@ class Work:
             check_venv(self.spec.venv, self.spec.container is not None)
             self.texts[os.path.join(self.node.control(self.name).path, SECRET)] = self._secret(self.spec) + "\n"
             if self.spec.is_traced:
-                self.texts[os.path.join(self.node.control(self.name).path, TRACE)] = self._trace(archives) + "\n"
+                self.texts[os.path.join(self.node.control(self.name).path, TRACE)] = (
+                    self._trace(decision.archive) + "\n"
+                )
             if self.spec.script is not None:
                 check_script(self.spec.script)
             for place in self.spec.data_sets:

@@ -16,6 +16,7 @@ from .._jobs.node import JobNode, check_venv
 from .._slurm import described, queue
 from .._slurm.described import SlurmSpec
 from .._slurm.node import EPILOG, SlurmNode, SlurmObserved
+from . import train_work
 
 if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -73,54 +74,34 @@ def refuse_live(module: AnsibleModule) -> None:
         )
 
 
-class Work:
-    """One task on one job of Slurm: what it was given, what it found, and what it returns."""
+class Work(train_work.Work[SlurmObserved]):
+    """One task on one job of Slurm."""
 
     def __init__(self, module: AnsibleModule) -> None:
-        self.module = module
-        self.params: dict[str, Any] = module.params
-        self.name: str = module.params["name"]
+        super().__init__(module)
         self.node = SlurmNode.of(module)
         self.spec: Optional[SlurmSpec] = None
         self.script: Optional[str] = None
         """The batch script; None where nothing is submitted, or the trainer is not there to write it."""
-        self.found: Optional[SlurmObserved] = None
-        self.told: dict[str, Any] = {"changed": False, "pending": False, "archived": None, "removed_archives": []}
 
-    def result(self) -> dict[str, Any]:
-        """What is returned, also where something failed."""
-        if self.found is None:
-            return self.told
-        return {**self.told, "job": self.found.as_dict(self.node.directory(self.name))}
+    @property
+    def directory(self) -> str:
+        """The job's folder."""
+        return self.node.directory(self.name)
 
-    def carry_out(self) -> None:
-        """Look, decide, act."""
+    def _alone(self) -> contextlib.AbstractContextManager[None]:
+        return self.node.jobs.alone()
+
+    def _observe(self) -> SlurmObserved:
+        return self.node.observe(self.name)
+
+    def _describe(self) -> None:
         params = self.params
-        job_archives.check_kept(params["keep_archives"])
-        if params["state"] in ("started", "finished"):
-            mounted = any(os.path.ismount(path) for path in (params["jobs_dir"], os.path.dirname(params["jobs_dir"])))
-            problem = described.folder_problem(params["jobs_dir"], mounted)
-            if problem:
-                raise ValueError(problem)
-            self.spec = SlurmSpec.of(params)
-        else:
-            job_rules.check({"name": self.name})
-        found, decision = self._look()
-        if decision.action == "start" or params["state"] in ("stopped", "absent"):
-            self._refuse_unit()
-        if decision.action == "start" and self.spec is not None:
-            self._write(self.spec)
-        with contextlib.ExitStack() as held:
-            if decision.changed and not self.module.check_mode:
-                # Another controller may have acted since: look once more, with nobody else at work.
-                held.enter_context(self.node.jobs.alone())
-                found, decision = self._look()
-            self._tell(found, decision)
-            if not self.module.check_mode:
-                self._note(found)
-                if decision.changed:
-                    self._act(found, decision)
-                    self.found = self.node.observe(self.name)
+        mounted = any(os.path.ismount(path) for path in (params["jobs_dir"], os.path.dirname(params["jobs_dir"])))
+        problem = described.folder_problem(params["jobs_dir"], mounted)
+        if problem:
+            raise ValueError(problem)
+        self.spec = SlurmSpec.of(params)
 
     def _look(self) -> tuple[SlurmObserved, Decision]:
         """The job as it is, and what is done about it."""
@@ -142,7 +123,7 @@ class Work:
             )
         return found, decision
 
-    def _refuse_unit(self) -> None:
+    def _refuse_other(self) -> None:
         """Refuse to take a job for one of Slurm that runs as a unit of this host: both would write in one folder."""
         systemctl = self.module.get_bin_path(self.params["systemctl_executable"], required=False)
         if systemctl is None or queue.is_of_slurm(self.node.jobs.control(self.name).record()):
@@ -155,15 +136,17 @@ class Work:
                 "launcher=systemd and state=absent, which leaves its checkpoints."
             )
 
-    def _write(self, spec: SlurmSpec) -> None:
+    def _prepare(self, decision: Decision) -> None:
         """The script, which says what Slurm does not carry; a dry run before the trainer is there has none."""
+        if self.spec is None:
+            return
         try:
-            check_venv(spec.job.venv)
+            check_venv(self.spec.job.venv)
         except JobError:
             if self.module.check_mode:
                 return
             raise
-        self.script = self.node.text(spec)
+        self.script = self.node.text(self.spec)
 
     def _tell(self, found: SlurmObserved, decision: Decision) -> None:
         """What is about to change, in check mode as well."""
