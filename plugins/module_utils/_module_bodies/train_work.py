@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-class Found(Protocol):
+class ObservedJob(Protocol):
     """A job as it was observed."""
 
     def as_dict(self, directory: str) -> dict[str, Any]:
         """The job as a module returns it."""
 
 
-Observed = TypeVar("Observed", bound=Found)
+Observed = TypeVar("Observed", bound=ObservedJob)
 
 
 class Work(ABC, Generic[Observed]):
