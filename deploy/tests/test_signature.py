@@ -79,6 +79,13 @@ def test_requests_that_cannot_be(deploy: Deploy, mirror: Path) -> None:
     assert "has no lock.json" in deploy.run("mirror", "sign", "mirror", "--key", "owner", code=2)
 
 
+@pytest.mark.parametrize("odd", ['"a"', "[]", "null", "Infinity", "{}"])
+def test_an_odd_size_in_a_lock_is_refused(deploy: Deploy, mirror: Path, odd: str) -> None:
+    (mirror / LOCK).write_text((mirror / LOCK).read_text().replace('"size": 1', f'"size": {odd}'))
+    said = deploy.run("mirror", "sign", "mirror", "--key", "owner", code=2)
+    assert "mirror/lock.json is no lock of a mirror (" in said and "make the mirror again." in said
+
+
 def test_a_mirror_that_gets_more_loses_its_signature(mirror: Path) -> None:
     (mirror / SIGNATURE).write_text("of this lock")
     said: list[str] = []

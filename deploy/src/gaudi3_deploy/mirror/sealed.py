@@ -90,7 +90,7 @@ def read(path: Path) -> Lock | None:
         return Lock(str(found["release"]), {each.path: each for each in kept})
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise UsageError(f"{path} is no lock of a mirror ({printable(str(error))}): make the mirror again.") from error
 
 
