@@ -138,7 +138,7 @@ def _ended(record: Record) -> Record:
     done = (*record.done, record.begun)
     phase = record.phase
     if len(done) == len(record.way):
-        phase = THERE if phase == UP else RETURNED
+        phase = THERE if phase == UP else RETURNED if steps.leads_home(record.way) else STUCK
     return replace(record, done=done, begun="", phase=phase)
 
 

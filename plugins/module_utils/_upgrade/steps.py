@@ -37,14 +37,20 @@ def back(begun: Sequence[str], planned: Sequence[str]) -> Optional[tuple[str, ..
     """The way back after these steps of the way up were begun; None where only a person knows one.
 
     Firmware is not flashed back: nothing is known of older images on a card that had newer ones. A node that was only
-    fenced is as it was, and is still tested before it returns.
+    fenced is as it was, and is still tested before it returns. One that may be in service again is fenced first.
     """
+    first = (FENCE,) if UNFENCE in begun else ()
     if any(is_flash(each) for each in begun):
-        return None
-    found: list[str] = [PACKAGES, DRIVER] if PACKAGES in begun else []
+        return first or None
+    found: list[str] = [*first, *([PACKAGES, DRIVER] if PACKAGES in begun else [])]
     if PACKAGES in begun and PYTORCH in planned:
         found.append(PYTORCH)
     return (*found, HEALTH, PASSPORT, UNFENCE)
+
+
+def leads_home(way: Sequence[str]) -> bool:
+    """Whether a way back ends in service; the other one takes the node out of service for a person."""
+    return UNFENCE in way
 
 
 def is_flash(step: str) -> bool:

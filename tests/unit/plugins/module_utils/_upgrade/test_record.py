@@ -144,11 +144,12 @@ WAYS: dict[str, Callable[[], FakeNode]] = {
     "firmware": lambda: FakeNode(steps.up(CARDS, False)),
     "firmware that fails": lambda: FakeNode(steps.up(CARDS, False), frozenset({f"firmware {CARDS[1]}"})),
     "health after firmware fails": lambda: FakeNode(steps.up(CARDS, False), frozenset({"health"})),
+    "unfence after firmware fails": lambda: FakeNode(steps.up(CARDS, False), frozenset({"unfence"})),
     **{f"rollback from {step}": lambda step=step: FakeNode(steps.up((), True), frozenset({step})) for step in  # type: ignore[misc]
-       ("fence", "packages", "driver", "pytorch", "health", "passport")},
+       ("fence", "packages", "driver", "pytorch", "health", "passport", "unfence")},
 }  # fmt: skip
 ENDS = {"upgrade": THERE, "upgrade with PyTorch": THERE, "firmware": THERE}
-ENDS |= {"firmware that fails": STUCK, "health after firmware fails": STUCK}
+ENDS |= {"firmware that fails": STUCK, "health after firmware fails": STUCK, "unfence after firmware fails": STUCK}
 
 
 @pytest.mark.parametrize("name", WAYS)

@@ -49,6 +49,13 @@ def test_the_way_back_is_as_long_as_the_way_that_was_begun() -> None:
     assert steps.back(planned[:4], planned) is None, "no firmware is flashed back"
 
 
+def test_a_node_that_may_be_in_service_again_is_taken_out_first() -> None:
+    planned = steps.up((), False)
+    assert steps.back(planned, planned) == ("fence", "packages", "driver", "health", "passport", "unfence")
+    flashed = steps.up(["0000:19:00.0"], False)
+    assert steps.back(flashed, flashed) == ("fence",), "it then waits for a person"
+
+
 def test_each_step_is_said_in_words() -> None:
     said = [steps.said(each, NEW) for each in steps.up(["0000:19:00.0"], True)]
     assert said[1:4] == [
