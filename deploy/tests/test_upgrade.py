@@ -96,6 +96,72 @@ def test_a_plan_fits_until_a_node_is_another_one(deploy: Deploy, reports: Path) 
     assert (answer["fits"], len(answer["refusals"])) == (False, 1)
 
 
+def test_a_rehearsal_is_written_into_the_plan(deploy: Deploy, reports: Path) -> None:
+    deploy.run("upgrade", "plan", "1.23.0-695", "--reports", "reports")
+    lines = deploy.run("upgrade", "rehearse", "plan.json", "--reports", "reports").splitlines()
+    about = json.loads((deploy.folder / "plan.json").read_text())["rehearsal"]
+    every = "gaudi-1, gaudi-2, gaudi-3"
+    cuts = [way["cuts"] for way in about["ways"]]
+    assert lines[0] == f"{every}: {cuts[0]} power cuts on the way up, and there each time"
+    assert lines[1] == (
+        f"{every}: {cuts[1]} power cuts where fence fails, and back each time: health, passport, unfence"
+    )
+    assert lines[-4] == (
+        "drifted: gaudi-1 is not as it was when the plan was made (its kernel was 6.8.0-60-generic and is "
+        "6.8.0-60-generic-drifted): plan again."
+    )
+    assert lines[-3:] == [
+        f"{sum(cuts)} power cuts, each continued by the same command; no step skipped, none done twice",
+        "minutes unknown: fence, packages, driver, health, passport, unfence",
+        "written into plan.json",
+    ]
+    assert (about["cuts"], about["minutes"]["fleet"]) == (sum(cuts), None) and sum(cuts) > 100
+    assert deploy.run("upgrade", "check", "plan.json", "--reports", "reports").endswith(", rehearsed\n")
+    report(reports, "gaudi-2", kernel="6.8.0-61-generic")
+    before = (deploy.folder / "plan.json").read_text()
+    said = deploy.run("upgrade", "rehearse", "plan.json", "--reports", "reports", code=1)
+    assert said.startswith("gaudi3-deploy: gaudi-2 is not as it was when the plan was made (its kernel was ")
+    assert (deploy.folder / "plan.json").read_text() == before
+
+
+def test_minutes_are_those_of_the_owner(deploy: Deploy, reports: Path) -> None:
+    deploy.run("upgrade", "plan", "1.23.0-695", "--reports", "reports")
+    folder = deploy.folder / "earlier/0123"
+    folder.mkdir(parents=True)
+    (folder / "gaudi-1.json").write_text(json.dumps({"seconds": {"health": 1230.0, "driver": 90.0}}))
+    (folder / "gaudi-2.json").write_text("[1")
+    asked = (
+        "upgrade",
+        "rehearse",
+        "plan.json",
+        "--reports",
+        "reports",
+        "--records",
+        "earlier",
+        "--minutes",
+        "driver=4",
+    )
+    said = deploy.run(*asked, code=2)
+    assert "A report is of a simulated node, whose records tell no minutes of a Gaudi: leave --records out." in said
+    for path in reports.iterdir():
+        path.write_text(json.dumps({**json.loads(path.read_text()), "simulated": False}))
+    lines = deploy.run(*asked).splitlines()
+    assert lines[-4:-1] == [
+        "minutes of driver: 4 (given)",
+        "minutes of health: 20.5 (the longest of 1 in records)",
+        "minutes unknown: fence, packages, passport, unfence",
+    ]
+    every = [word for step in ("fence", "packages", "passport", "unfence") for word in ("--minutes", f"{step}=1")]
+    assert deploy.run(*asked, *every).splitlines()[-2] == "minutes of all batches, one after another: 85.5"
+
+
+def test_an_address_of_a_card_is_no_picture(deploy: Deploy, reports: Path) -> None:
+    for path in reports.iterdir():
+        path.write_text(path.read_text().replace(CARD, "0000:cd:00.0"))
+    said = deploy.run("upgrade", "plan", "1.23.0", "--reports", "reports", "--firmware", "hl-gaudi3-1.23.0-fw-1")
+    assert "  4. firmware 0000:cd:00.0: take the driver out, flash the preboot firmware of 0000:cd:00.0 alone" in said
+
+
 def test_a_signed_plan(deploy: Deploy, reports: Path) -> None:
     for name in ("key", "other"):
         make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(deploy.folder / name)]
@@ -119,6 +185,9 @@ def test_a_signed_plan(deploy: Deploy, reports: Path) -> None:
         stream.write(" ")
     said = deploy.run(*asked, "ops@site", code=1)
     assert "plan.json is not what plan.json.sig signs (Signature verification failed" in said, "one byte more"
+    said = deploy.run("upgrade", "rehearse", "plan.json", "--reports", "reports", "--sign", "key")
+    assert said.endswith("written into plan.json\nsigned in plan.json.sig\n")
+    assert deploy.run(*asked, "ops@site").endswith(", rehearsed, signed by ops@site\n")
 
 
 @pytest.mark.parametrize(
@@ -129,6 +198,7 @@ def test_a_signed_plan(deploy: Deploy, reports: Path) -> None:
         (("plan", "1.23.0", "--reports", "reports", "--jobs", "kill"), "--jobs is 'kill': give stopped or move."),
         (("plan", "1.23.0", "--reports", "reports", "--canary", "x"), "x is not among the nodes: give one of gaudi-1"),
         (("plan", "1.23.0", "--reports", "reports", "--into", "no/p.json"), "no/p.json cannot be written ("),
+        (("rehearse", "plan.json", "--reports", "reports", "--minutes", "x=1"), "The plan plan.json cannot be read"),
         (("check", "none.json", "--reports", "reports"), "The plan none.json cannot be read (no such file or"),
         (("check", "reports/gaudi-1.json", "--reports", "reports"), "The plan is not of format 1"),
         (("check", "plan.json", "--reports", "reports", "--signer", "a"), "give --allowed-signers and --signer."),

@@ -18,6 +18,8 @@ def printable(value: object, longest: int = LONGEST) -> str:
     """
     text = value if isinstance(value, str) else str(value)
     cut = text[: longest + 1]
+    if len(cut) <= longest and cut.isprintable():
+        return cut
     shown = "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in cut)
     return shown if len(cut) <= longest and len(shown) <= longest else shown[: longest - 3] + "..."
 

@@ -39,6 +39,10 @@ options:
     description: Name of the signer in O(allowed_signers).
     type: str
     default: ""
+  unrehearsed_allowed:
+    description: Whether a plan is taken that was not rehearsed, with O(state=fits).
+    type: bool
+    default: false
   looks:
     description:
       - What nodes show, by name - C(versions), C(cards) and C(held) of M(gaudi3.scale.gaudi_release_info), C(fence) and
@@ -140,6 +144,7 @@ jobs:
 """
 
 import os
+import time
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -147,7 +152,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_file
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._ssh_keygen import SIGNATURE, signer_of
-from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade import planned, standing
+from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade import planned, rehearsed, standing
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.record import Record, read
 
 
@@ -192,6 +197,7 @@ def main() -> None:
             "folder": {"type": "path", "required": True},
             "allowed_signers": {"type": "path"},
             "signer": {"type": "str", "default": ""},
+            "unrehearsed_allowed": {"type": "bool", "default": False},
             "looks": {"type": "dict", "required": True},
             "node": {"type": "str", "default": ""},
             "carried_out": {"type": "str", "default": ""},
@@ -209,12 +215,14 @@ def main() -> None:
         records = records_of(folder, plan, digest)
         if asked["state"] == "fits":
             problems = standing.problems(plan, records, asked["looks"]) + standing.flashes(plan)
+            problems += rehearsed.refusals(plan, asked["unrehearsed_allowed"])
             if problems:
                 raise Refusal(" ".join(problems))
             module.exit_json(changed=False, batches=plan["batches"], release=plan["release"])
         name = asked["node"]
         ended = (asked["carried_out"], asked["problem"], asked["left"])
-        after, answer = standing.next_of(plan, digest, records, name, asked["looks"].get(name), ended)
+        now = time.monotonic()
+        after, answer = standing.next_of(plan, digest, records, name, asked["looks"].get(name), ended, now)
         diff = None
         if after is not None:
             diff = ensure_file(module, os.path.join(folder, f"{name}.json"), after.text(), 0o600)

@@ -10,10 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade import steps
+from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade import rehearsed, steps
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.plan import Wish, make
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.planned import digest
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.record import new
+from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.rehearsal import rehearse
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.state import of_report
 
 from ..ansible_run import PlaybookRun
@@ -102,8 +103,11 @@ def plan(cluster: Cluster, canary: str) -> str:
     states = {name: of_report(json.loads((folder / f"{name}.json").read_text())) for name in cluster.hosts}
     made = make(states, Wish(NEW, canary=canary))
     assert made.refusals == ()
-    (cluster.folder / "plan.json").write_text(made.text())
-    return digest(made.text())
+    plain = made.as_plain()
+    done = rehearse(plain, digest(made.text()), states, {})
+    text = rehearsed.text(plain, rehearsed.section(plain, done, {}, ""))
+    (cluster.folder / "plan.json").write_text(text)
+    return digest(text)
 
 
 def upgrade(cluster: Cluster, *arguments: str, **variables: Any) -> PlaybookRun:
@@ -175,6 +179,16 @@ def test_a_run_that_was_cut_off_is_continued_by_the_next_one(cluster: Cluster) -
     signed = {"upgrade_allowed_signers": str(cluster.folder / "signers"), "upgrade_signer": "ops@site"}
     refused = upgrade(cluster, **signed)
     assert "The plan's signature" in refused.messages()[0] and refused.changed() == set()
+    place = cluster.folder / "plan.json"
+    rehearsed_text = place.read_text()
+    place.write_text(json.dumps({key: each for key, each in json.loads(rehearsed_text).items() if key != "rehearsal"}))
+    refused = upgrade(cluster)
+    assert refused.messages() == [
+        "The plan was not rehearsed: do that with `gaudi3-deploy upgrade rehearse`, or set "
+        "upgrade_unrehearsed_allowed=true."
+    ]
+    assert upgrade(cluster, "--check", upgrade_unrehearsed_allowed=True).returncode == 0
+    place.write_text(rehearsed_text)
     predicted = upgrade(cluster, "--check", "--diff")
     assert predicted.returncode == 0, predicted.messages()
     assert not (cluster.folder / "upgrade").exists() and versions(host) == {RELEASE}

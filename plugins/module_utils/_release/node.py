@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Optional
 
 from .._printable import printable
@@ -83,7 +83,8 @@ class Node:
 
     def as_facts(self) -> dict[str, Any]:
         """What ``of`` reads; without what is not known."""
-        found = {name: value for name, value in asdict(self).items() if value or name == "built_for"}
+        every = {each.name: getattr(self, each.name) for each in fields(self)}
+        found = {name: value for name, value in every.items() if value or name == "built_for"}
         if self.built_for is None:
             found.pop("built_for")
         else:

@@ -247,7 +247,7 @@ def _fleet(states: Mapping[str, NodeState], going: Sequence[str], wish: Wish) ->
             for job, names in running.items()
         ]
     found = []
-    size = _size(len(going), wish.share)
+    size = _size(len(going), wish)
     if running and size > len(wish.spares):
         found.append(
             f"Batches of {size} would take more nodes from the jobs than the {len(wish.spares)} spares replace: name "
@@ -256,8 +256,9 @@ def _fleet(states: Mapping[str, NodeState], going: Sequence[str], wish: Wish) ->
     return found
 
 
-def _size(number: int, share: float) -> int:
-    return max(1, math.floor(number * share))
+def _size(number: int, wish: Wish) -> int:
+    """Firmware is flashed on one card of the fleet at a time."""
+    return 1 if wish.firmware else max(1, math.floor(number * wish.share))
 
 
 def _batches(states: Mapping[str, NodeState], going: Sequence[str], wish: Wish) -> tuple[tuple[str, ...], ...]:
@@ -268,5 +269,5 @@ def _batches(states: Mapping[str, NodeState], going: Sequence[str], wish: Wish) 
     )
     if not order:
         return ()
-    size, rest = _size(len(order), wish.share), order[1:]
+    size, rest = _size(len(order), wish), order[1:]
     return ((order[0],), *(tuple(rest[start : start + size]) for start in range(0, len(rest), size)))

@@ -34,6 +34,12 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
+def unrehearsed(plan: Mapping[str, Any]) -> str:
+    """SHA-256 of what a plan says without its rehearsal, by which that belongs to it."""
+    rest = {name: value for name, value in plan.items() if name != "rehearsal"}
+    return digest(json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True))
+
+
 def read(text: str) -> dict[str, Any]:
     """The plan in a file; ``Refusal`` where it is none, or not one that holds together."""
     if len(text) > MOST_BYTES:
@@ -64,6 +70,11 @@ def read(text: str) -> dict[str, Any]:
     for name, node in nodes.items():
         if name not in fleet or not _is_node(node, plan["release"]):
             raise Refusal(f"The plan's steps of {printable(name, 60)} are none that it can have: {_AGAIN}")
+    if firmware and any(len(batch) > 1 for batch in batches):
+        raise Refusal(f"The plan would flash cards of more than one node at a time: {_AGAIN}")
+    of = plan.get("rehearsal", {"of": unrehearsed(plan)})
+    if not isinstance(of, dict) or of.get("of") != unrehearsed(plan):
+        raise Refusal("The plan is not the one that was rehearsed: `gaudi3-deploy upgrade rehearse` it again")
     return plan
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Optional
 
 from .._printable import printable
@@ -47,6 +47,10 @@ class Record:
     """Packages that were on hold before the first change."""
     jobs: tuple[str, ...] = ()
     """Jobs that left the node for it."""
+    began: Optional[float] = None
+    """When the step under way began, on a clock that no one sets; None where a cut came between."""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """How long each step of the way up took that was not cut off."""
 
     @property
     def way(self) -> tuple[str, ...]:
@@ -101,22 +105,36 @@ def _is_whole(made: Record) -> bool:
     """Whether all values of a record are of their kinds, as a file may have any."""
     texts = (made.plan, made.node, made.phase, made.begun, made.reason)
     lists = (made.up, made.back, made.done, made.jobs, made.held if made.held is not None else ())
-    return all(isinstance(each, str) for each in texts) and all(
-        isinstance(each, tuple) and all(isinstance(name, str) for name in each) for each in lists
+    timed = isinstance(made.seconds, Mapping) and isinstance(made.began, (int, float, type(None)))
+    return (
+        timed
+        and all(isinstance(each, str) for each in texts)
+        and all(isinstance(each, tuple) and all(isinstance(name, str) for name in each) for each in lists)
     )
 
 
-def begin(record: Record, look: Mapping[str, Any]) -> tuple[Record, str]:
-    """The record to write now, and the step to carry out then; empty where there is none. ``look`` is the node's."""
+def begin(record: Record, look: Mapping[str, Any], now: Optional[float] = None) -> tuple[Record, str]:
+    """The record to write now, and the step to carry out then; empty where there is none. ``look`` is the node's.
+
+    ``now`` are seconds on a clock that no one sets.
+    """
     step = record.due
     if step and step != record.begun:
         first = step == steps.PACKAGES and record.phase == UP and record.held is None
-        record = replace(record, begun=step, held=tuple(sorted(look.get("held") or ())) if first else record.held)
+        held = tuple(sorted(look.get("held") or ())) if first else record.held
+        record = replace(record, begun=step, held=held, began=now)
+    elif record.began is not None:
+        record = replace(record, began=None)
     return record, step
 
 
 def end(
-    record: Record, problem: str, look: Mapping[str, Any], wanted: Mapping[str, Any], jobs: Sequence[str] = ()
+    record: Record,
+    problem: str,
+    look: Mapping[str, Any],
+    wanted: Mapping[str, Any],
+    jobs: Sequence[str] = (),
+    now: Optional[float] = None,
 ) -> Record:
     """The record after the step that was begun; ``problem`` says why it failed, and is empty where it did not.
 
@@ -130,8 +148,17 @@ def end(
         problem = "it ended, and the node does not show what it was for"
     if problem:
         return _failed(record, f"{step}: {printable(problem, 500)}")
-    left = tuple(dict.fromkeys([*record.jobs, *map(printable, jobs)])) if step == steps.FENCE else record.jobs
-    return _ended(replace(record, jobs=left))
+    # A run that was cut off in between has not told them, and the fence names them.
+    named = [*record.jobs, *jobs, *(look.get("left") or ())]
+    left = tuple(dict.fromkeys(map(printable, named))) if step == steps.FENCE else record.jobs
+    return _ended(replace(record, jobs=left, seconds=_seconds(record, now)))
+
+
+def _seconds(record: Record, now: Optional[float]) -> Mapping[str, float]:
+    began = record.began
+    if began is None or now is None or now < began or record.phase != UP:
+        return record.seconds
+    return {**record.seconds, record.begun: round(now - began, 1)}
 
 
 def _ended(record: Record) -> Record:
@@ -139,12 +166,13 @@ def _ended(record: Record) -> Record:
     phase = record.phase
     if len(done) == len(record.way):
         phase = THERE if phase == UP else RETURNED if steps.leads_home(record.way) else STUCK
-    return replace(record, done=done, begun="", phase=phase)
+    return replace(record, done=done, begun="", phase=phase, began=None)
 
 
 def _failed(record: Record, reason: str) -> Record:
     begun = (*record.done, record.begun)
     way = steps.back(begun, record.up) if record.phase == UP else None
+    record = replace(record, began=None)
     if way is None:
         both = f"{record.reason}; then on the way back {reason}" if record.reason else reason
         return replace(record, phase=STUCK, begun="", reason=both)

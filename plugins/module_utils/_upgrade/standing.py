@@ -69,6 +69,7 @@ def look_of(answer: Any) -> dict[str, Any]:
         "plugin": state.versions.plugin,
         "fenced": bool(state.fence),
         "jobs": list(state.jobs),
+        "left": list(state.fence_jobs),
         "firmware": dict(state.firmware or {}),
     }
 
@@ -80,11 +81,12 @@ def next_of(
     name: str,
     answer: Any,
     ended: tuple[str, str, Sequence[str]],
+    now: Optional[float] = None,
 ) -> tuple[Optional[Record], dict[str, Any]]:
     """The node's record to write, None where it stays as it is, and what the playbook does now.
 
-    ``ended`` is the step that this run carried out, its problem, and the jobs that left by it. Refusal for a node
-    without steps, and for a step that was not begun.
+    ``ended`` is the step that this run carried out, its problem, and the jobs that left by it. ``now`` are seconds of a
+    clock that no one sets. Refusal for a node without steps, and for a step that was not begun.
     """
     if name not in plan["nodes"]:
         raise Refusal(f"{printable(name, 60)} has no steps in the plan")
@@ -101,12 +103,12 @@ def next_of(
         look, problem = {}, problem or str(refusal)
     held = record.held
     if step:
-        record = end(record, problem, look, planned.wanted(plan, name, record.is_back, held), left)
+        record = end(record, problem, look, planned.wanted(plan, name, record.is_back, held), left, now)
     why = "" if step else may_begin(records, plan["batches"], name)
     again = not step and bool(record.begun)
     due = ""
     if not why:
-        record, due = begin(record, look)
+        record, due = begin(record, look, now)
     wanted = planned.wanted(plan, name, record.is_back, record.held)
     present = plan["nodes"][name]["before"] if not record.is_back else plan["release"]
     back = record.is_back

@@ -35,6 +35,8 @@ class NodeState:
     cards: int = 0
     fence: str = ""
     fence_reason: str = ""
+    fence_jobs: tuple[str, ...] = ()
+    """Jobs that the fence names, which left the node for it."""
     jobs: tuple[str, ...] = ()
     """Jobs that run there, as far as is known."""
     firmware: Optional[Mapping[str, str]] = None
@@ -58,10 +60,15 @@ class NodeState:
         return {
             "versions": self.versions.as_facts(),
             "cards": self.cards,
-            "fence": {"by": self.fence, "reason": self.fence_reason} if self.fence else None,
+            "fence": self._fence(),
             "jobs": list(self.jobs),
             **({"firmware": dict(self.firmware)} if self.firmware is not None else {}),
         }
+
+    def _fence(self) -> Optional[dict[str, Any]]:
+        if not self.fence:
+            return None
+        return {"by": self.fence, "reason": self.fence_reason, "jobs": list(self.fence_jobs)}
 
 
 def of_answer(answer: Mapping[str, Any]) -> NodeState:
@@ -73,12 +80,13 @@ def of_answer(answer: Mapping[str, Any]) -> NodeState:
         raise Refusal(f"It has {printable(repr(cards), 60)} cards: ask it again")
     known = fence if isinstance(fence, Mapping) else {"by": "person"} if fence else {}
     by = "healing" if known.get("by") == "healing" else "person" if known else ""
-    reason = known.get("reason")
+    reason, left = known.get("reason"), known.get("jobs")
     return NodeState(
         Node.of(versions),
         cards,
         by,
         printable(reason, 200) if isinstance(reason, str) else "",
+        tuple(printable(each, 100) for each in left if isinstance(each, str)) if isinstance(left, list) else (),
         _names("jobs", answer.get("jobs", [])),
         _firmware(answer.get("firmware")),
     )
@@ -121,6 +129,13 @@ def of_report(report: Mapping[str, Any]) -> NodeState:
         len(found),
         firmware=flashed or None,
     )
+
+
+def held_of(report: Mapping[str, Any]) -> tuple[str, ...]:
+    """The vendor's packages that a doctor's report says are held back."""
+    packages = _dicts(_section(_mapping(report.get("sections")), "packages").get("packages"))
+    names = [_text(each.get("name")) for each in packages if each.get("wanted") == "hold"]
+    return tuple(sorted(name for name in names if name.startswith("habanalabs")))
 
 
 def fingerprint(facts: Mapping[str, Mapping[str, Any]]) -> str:

@@ -1,22 +1,24 @@
-"""upgrade: plan the upgrade of a fleet from its nodes' reports, and tell whether a plan still fits."""
+"""upgrade: plan the upgrade of a fleet from its nodes' reports, rehearse it, and tell whether a plan still fits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from gaudi3_deploy.app import Context, Json, app, print_json
 from gaudi3_deploy.collection._files import write_file
 from gaudi3_deploy.collection._refusal import Refusal
-from gaudi3_deploy.collection._upgrade import planned
+from gaudi3_deploy.collection._upgrade import planned, rehearsed, steps
 from gaudi3_deploy.collection._upgrade.plan import MOVE, STOPPED, NodePlan, Plan, Wish, make
-from gaudi3_deploy.collection._upgrade.steps import said
+from gaudi3_deploy.collection._upgrade.record import RETURNED
+from gaudi3_deploy.collection._upgrade.rehearsal import rehearse
 from gaudi3_deploy.errors import DeployError, UsageError
-from gaudi3_deploy.upgrade_files import read_plan, sign, states, verify
+from gaudi3_deploy.upgrade_files import read_plan, records, sign, states, verify
+from gaudi3_deploy.upgrade_files import reports as read_reports
 
 upgrade = typer.Typer(no_args_is_help=True, help="Plan the upgrade of a fleet, offline, from its nodes' reports.")
 app.add_typer(upgrade, name="upgrade")
@@ -64,9 +66,95 @@ def plan_command(
     else:
         lines = [*_lines(plan), f"written to {into}", *([f"signed in {signed}"] if signed else [])]
         for line in lines:
-            settings.console.print(line, highlight=False, markup=False, soft_wrap=True)
+            _print(settings, line)
     if plan.refusals:
         raise typer.Exit(1)
+
+
+@upgrade.command("rehearse")
+def rehearse_command(
+    context: typer.Context,
+    plan: Annotated[Path, typer.Argument(help="File of the plan, into which the rehearsal is written.")],
+    reports: Reports,
+    minutes: Annotated[
+        list[str] | None, typer.Option(help="STEP=MINUTES of a step on one node, as you know them; repeatable.")
+    ] = None,
+    earlier: Annotated[
+        Path | None, typer.Option("--records", help="Folder of records of your earlier upgrades, for the minutes.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option("--sign", help="SSH key to sign the rehearsed plan with.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Rehearse a plan on doubles of the nodes, by their reports: up, back from every step, power cuts at each instant.
+
+    Exit codes: 0 rehearsed, and the plan says so, 1 it does not fit or went wrong, 2 an input is wrong or missing.
+    """
+    settings: Context = context.obj
+    found, text = read_plan(plan)
+    nodes = read_reports(reports)
+    known = _minutes(minutes or [], earlier, any(each.is_simulated for each in nodes.values()))
+    fleet = {name: each.state for name, each in nodes.items()}
+    problems = planned.refusals(found, fleet, {})
+    if problems:
+        raise DeployError(" ".join(problems))
+    done = rehearse(found, planned.digest(text), fleet, {name: each.held for name, each in nodes.items()})
+    try:
+        about = rehearsed.section(found, done, known, datetime.now(UTC).isoformat(timespec="microseconds"))
+    except Refusal as refusal:
+        raise DeployError(f"The rehearsal went wrong, and the plan is as it was. {refusal}") from None
+    written = rehearsed.text(found, about)
+    try:
+        write_file(str(plan), written)
+    except OSError as error:
+        raise UsageError(f"{plan} cannot be written ({error.strerror}): rehearse a copy of it elsewhere.") from None
+    signed = sign(plan, written, key) if key else None
+    if as_json:
+        print_json(about)
+        return
+    for line in [*_rehearsed(about), f"written into {plan}", *([f"signed in {signed}"] if signed else [])]:
+        _print(settings, line)
+
+
+def _print(settings: Context, line: str) -> None:
+    """As it is: a card's address may have ``:cd:`` in it, which is the name of a picture elsewhere."""
+    settings.console.print(line, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def _minutes(options: list[str], earlier: Path | None, is_simulated: bool) -> dict[str, rehearsed.Minutes]:
+    """By records, and before these as they are given. Records of simulated nodes tell nothing of a Gaudi."""
+    try:
+        known = rehearsed.given(options)
+    except Refusal as refusal:
+        raise UsageError(str(refusal)) from None
+    if earlier is None:
+        return known
+    if is_simulated:
+        raise UsageError(
+            "A report is of a simulated node, whose records tell no minutes of a Gaudi: leave --records out."
+        )
+    return {**rehearsed.measured(records(earlier)), **known}
+
+
+def _rehearsed(about: dict[str, Any]) -> Iterator[str]:
+    times = about["minutes"]
+    for way in about["ways"]:
+        head = f"{', '.join(way['nodes'])}: {way['cuts']} power cuts "
+        back = ", ".join(way["back"])
+        if not way["fails"]:
+            yield f"{head}on the way up, and there each time"
+        elif way["end"] == RETURNED:
+            yield f"{head}where {way['fails']} fails, and back each time: {back}"
+        else:
+            yield f"{head}where {way['fails']} fails, and out of service for a person each time"
+    yield from (f"drifted: {each}" for each in about["refusals"])
+    yield f"{about['cuts']} power cuts, each continued by the same command; no step skipped, none done twice"
+    if steps.FIRMWARE in {**times["steps"], **dict.fromkeys(times["unknown"])}:
+        yield "a card whose flash was cut off is flashed again where it answers, else its node waits for a person"
+    yield from (f"minutes of {name}: {each['minutes']:g} ({each['source']})" for name, each in times["steps"].items())
+    if times["unknown"]:
+        yield f"minutes unknown: {', '.join(times['unknown'])}"
+    if times["fleet"] is not None:
+        yield f"minutes of all batches, one after another: {times['fleet']:g}"
 
 
 @upgrade.command("check")
@@ -97,12 +185,12 @@ def check_command(
             raise typer.Exit(1)
         return
     for line in problems[:-1]:
-        settings.console.print(line, highlight=False, markup=False, soft_wrap=True)
+        _print(settings, line)
     if problems:
         raise DeployError(problems[-1])
-    by = f", signed by {signer}" if signer else ""
+    by = ", rehearsed" * ("rehearsal" in found) + (f", signed by {signer}" if signer else "")
     about = f"{plan} fits the {len(found['fleet'])} nodes: {found['fingerprint'][:16]}{by}"
-    settings.console.print(about, highlight=False, markup=False, soft_wrap=True)
+    _print(settings, about)
 
 
 def _lines(plan: Plan) -> Iterator[str]:
@@ -115,7 +203,7 @@ def _lines(plan: Plan) -> Iterator[str]:
         same.setdefault(repr(way), (way, []))[1].append(name)
     for way, names in same.values():
         yield f"{', '.join(names)}: from {way.before}, {way.boots} boots, minutes unknown"
-        yield from (f"  {number}. {step}: {said(step, plan.release)}" for number, step in enumerate(way.up, 1))
+        yield from (f"  {number}. {step}: {steps.said(step, plan.release)}" for number, step in enumerate(way.up, 1))
         yield from (f"  {name} {before} -> {after}" for name, (before, after) in way.packages.items())
         yield f"  way back: {', '.join(way.back)}; to the same versions and holds"
         yield from (f"  note: {each.rstrip('.')}" for each in way.cautions)

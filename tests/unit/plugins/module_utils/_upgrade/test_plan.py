@@ -27,6 +27,11 @@ def test_a_canary_alone_and_then_batches() -> None:
     assert found.batches[0] == ("gaudi-1",)
 
 
+def test_firmware_is_flashed_on_one_node_at_a_time() -> None:
+    old = {f"gaudi_{number}": node(firmware=flashed("1.22.0")) for number in range(1, 5)}
+    assert [len(each) for each in plan(4, Wish(NEW, share=1.0, firmware=FIRMWARE), **old).batches] == [1, 1, 1, 1]
+
+
 def test_spares_go_first_and_nodes_with_jobs_last() -> None:
     states = {"gaudi_1": node(jobs=["a"]), "gaudi_2": node(jobs=["a"])}
     found = plan(4, Wish(NEW, spares=("gaudi-4",), jobs=MOVE), **states)

@@ -52,6 +52,14 @@ def test_a_plan_that_does_not_hold_together_is_refused(change: Callable[[dict[st
         read(json.dumps(plan))
 
 
+def test_a_plan_that_flashes_two_nodes_at_once_is_refused() -> None:
+    old = {name: node(firmware=flashed("1.22.0")) for name in ("gaudi-1", "gaudi-2", "gaudi-3")}
+    plan = make(old, Wish(NEW, firmware=FIRMWARE)).as_plain()
+    plan["batches"] = [["gaudi-1"], ["gaudi-2", "gaudi-3"]]
+    with pytest.raises(Refusal, match="The plan would flash cards of more than one node at a time"):
+        read(json.dumps(plan))
+
+
 def test_what_is_no_plan_is_refused() -> None:
     for each in ("", "[1", "[]", "[" * 100_000):
         with pytest.raises(Refusal, match="make it again with `gaudi3-deploy upgrade plan`"):

@@ -217,11 +217,29 @@ def test_the_jobs_that_left_are_kept_for_the_way_home() -> None:
     assert read(ended.text(), PLAN, "gaudi-1", ended.up) == ended
 
 
+def test_jobs_that_left_before_a_cut_are_those_that_the_fence_names() -> None:
+    record, _step = begin(replace(new(PLAN, "gaudi-1", steps.up((), False)), begun="fence"), {})
+    assert end(record, "", {"fenced": True, "left": ["pretrain"]}, {}).jobs == ("pretrain",)
+
+
+def test_the_seconds_of_a_step_are_those_of_one_that_was_not_cut_off() -> None:
+    record, _step = begin(new(PLAN, "gaudi-1", steps.up((), False)), {}, 100.0)
+    ended = end(record, "", {"fenced": True}, {}, (), 160.25)
+    assert (ended.seconds, ended.began) == ({"fence": 60.2}, None)
+    assert read(ended.text(), PLAN, "gaudi-1", ended.up) == ended
+    again, step = begin(record, {}, 900.0)
+    assert step == "fence" and end(again, "", {"fenced": True}, {}, (), 901.0).seconds == {}
+    assert end(record, "", {"fenced": True}, {}, (), 50.0).seconds == {}, "the controller has started anew"
+    failed = end(record, "a card is gone", {}, {}, (), 160.0)
+    assert (failed.seconds, failed.began) == ({}, None)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         (lambda text: text[:-20], "cannot be read"),
         (lambda text: "[]", "cannot be read"),
+        (lambda text: text.replace('"seconds": {}', '"seconds": 7'), "cannot be read"),
         (lambda text: text.replace('"schema": 1', '"schema": 2'), "is not of format 1"),
         (lambda text: text.replace(PLAN, "1" * 64), "is of another plan"),
         (lambda text: text.replace('"begun": ""', '"begun": "unfence"'), "has steps in another order"),

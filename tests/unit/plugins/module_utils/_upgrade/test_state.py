@@ -13,6 +13,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refus
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.state import (
     difference,
     fingerprint,
+    held_of,
     of_answer,
     of_report,
 )
@@ -53,6 +54,13 @@ def test_a_report_that_is_kept_in_the_checkout_is_read() -> None:
     assert (facts["driver"], facts["packages"]) == ("1.23.0-2eae87a", {})
 
 
+def test_what_is_held_back_is_in_a_report() -> None:
+    given = report()
+    given["sections"]["packages"]["data"]["packages"][1]["wanted"] = "hold"
+    given["sections"]["packages"]["data"]["packages"][4]["wanted"] = "hold"
+    assert held_of(given) == ("habanalabs-firmware",) and held_of({"sections": 7}) == ()
+
+
 @pytest.mark.parametrize("given", [{}, {"format": 2, "sections": {}}, {"format": 1, "sections": []}])
 def test_what_is_no_report_is_refused(given: dict[str, Any]) -> None:
     with pytest.raises(Refusal, match="It is no doctor's report of format 1: give what"):
@@ -67,9 +75,12 @@ def test_odd_parts_of_a_report_are_unknown_and_no_error(odd: Any) -> None:
 
 
 def test_an_answer_is_read_back_as_it_was_written() -> None:
-    state = node(fence={"by": "person", "reason": "its fan"}, jobs=["pretrain"], firmware={CARDS[0]: PREBOOT})
+    state = node(
+        fence={"by": "person", "reason": "its fan", "jobs": ["eval"]}, jobs=["pretrain"], firmware={CARDS[0]: PREBOOT}
+    )
     assert of_answer(state.as_answer()) == state
-    assert (state.fence, state.fence_reason) == ("person", "its fan")
+    assert (state.fence, state.fence_reason, state.fence_jobs) == ("person", "its fan", ("eval",))
+    assert node(fence={"by": "person", "jobs": 7}).fence_jobs == ()
 
 
 def test_a_fence_that_cannot_be_understood_is_a_persons() -> None:
