@@ -84,6 +84,11 @@ cards:
   returned: success
   type: int
   sample: 8
+firmware:
+  description: Preboot firmware by the card's address, of the cards that the driver shows.
+  returned: success
+  type: dict
+  sample: {"0000:19:00.0": hl-gaudi3-1.23.0-fw-62.2.1-sec-9}
 held:
   description: Packages of the vendor that dpkg holds back.
   returned: success
@@ -143,7 +148,7 @@ import os
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._cards import pci
-from ansible_collections.gaudi3.scale.plugins.module_utils._driver.versions_found import Places, held, look
+from ansible_collections.gaudi3.scale.plugins.module_utils._driver.versions_found import Places, firmware, held, look
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._release.journey import KEEP, check_goal, journey
 from ansible_collections.gaudi3.scale.plugins.module_utils._release.rules import check, consistent, culprit
@@ -189,6 +194,7 @@ def main() -> None:
         changed=False,
         versions=node.as_facts(),
         cards=len(pci.cards()),
+        firmware=firmware(Places()),
         held=held(run),
         consistent=consistent(findings),
         culprit=culprit(findings),

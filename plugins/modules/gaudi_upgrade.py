@@ -43,10 +43,14 @@ options:
     description: Whether a plan is taken that was not rehearsed, with O(state=fits).
     type: bool
     default: false
+  flash_allowed:
+    description: Whether a plan is taken that flashes firmware, with O(state=fits).
+    type: bool
+    default: false
   looks:
     description:
-      - What nodes show, by name - C(versions), C(cards) and C(held) of M(gaudi3.scale.gaudi_release_info), C(fence) and
-        C(jobs) of M(gaudi3.scale.gaudi_fence). One that did not answer has none.
+      - What nodes show, by name - C(versions), C(cards), C(firmware) and C(held) of M(gaudi3.scale.gaudi_release_info),
+        C(fence) and C(jobs) of M(gaudi3.scale.gaudi_fence). One that did not answer has none.
     type: dict
     required: true
   node:
@@ -118,6 +122,16 @@ release:
   returned: success
   type: str
   sample: 1.23.0-695
+card:
+  description: PCI address of the card that RV(step) flashes; empty where it flashes none.
+  returned: success
+  type: str
+  sample: ""
+firmware:
+  description: Preboot firmware that the cards are to have; empty where none is planned.
+  returned: success
+  type: str
+  sample: ""
 downgrade:
   description: Whether that is older than the one that the packages have.
   returned: success
@@ -198,6 +212,7 @@ def main() -> None:
             "allowed_signers": {"type": "path"},
             "signer": {"type": "str", "default": ""},
             "unrehearsed_allowed": {"type": "bool", "default": False},
+            "flash_allowed": {"type": "bool", "default": False},
             "looks": {"type": "dict", "required": True},
             "node": {"type": "str", "default": ""},
             "carried_out": {"type": "str", "default": ""},
@@ -214,7 +229,8 @@ def main() -> None:
         folder = os.path.join(asked["folder"], digest[:16])
         records = records_of(folder, plan, digest)
         if asked["state"] == "fits":
-            problems = standing.problems(plan, records, asked["looks"]) + standing.flashes(plan)
+            problems = standing.problems(plan, records, asked["looks"])
+            problems += standing.flashes(plan, asked["flash_allowed"])
             problems += rehearsed.refusals(plan, asked["unrehearsed_allowed"])
             if problems:
                 raise Refusal(" ".join(problems))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.planned impo
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.record import new
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.rehearsal import rehearse
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.state import of_report
+from gaudi3_simulator.node import releases
 
 from ..ansible_run import PlaybookRun
 from .cluster import Cluster
@@ -81,27 +83,28 @@ def prepare(host: Host) -> None:
     script(host, "apt-get", f'#!/bin/sh\nexec {shlex.quote(PYTHON)} -IS -c {shlex.quote(text)} "$@"\n')
     script(host, "gpgv", _GPGV.format(key=host.key))
     script(host, "dpkg", "#!/bin/sh\nexit 0\n")
+    program(host, "hl-fw-loader", "hl_fw_loader", "main", f", release={NEW!r}")
     host.write(QUAL, "#!/bin/sh\necho PASSED\n", 0o755)
     program(host, "dmesg", "dmesg", "main")
     program(host, "modinfo", "kmod_tools", "modinfo")
 
 
-def nodes(cluster: Cluster, number: int) -> None:
+def nodes(cluster: Cluster, number: int, cards: int = 1) -> None:
     """Nodes of the old release, which ask a repository of both."""
-    cluster.gaudi(number, cards=1, kernel=KERNEL)
+    cluster.gaudi(number, cards=cards, kernel=KERNEL)
     cluster.all |= {"synapseai_repository_url": repository(cluster.folder / "repository"), "synapseai_ports_up": False}
     for name, host in cluster.hosts.items():
         prepare(host)
         cluster.variables[name]["health_hl_qual"] = str(host.path(QUAL))
 
 
-def plan(cluster: Cluster, canary: str) -> str:
+def plan(cluster: Cluster, canary: str, firmware: str = "") -> str:
     """A plan by the doctor's reports of the nodes as they are; the digest of its file."""
     folder = cluster.folder / "reports"
     run = cluster.play("doctor.yml", doctor_directory=str(folder), doctor_quick=True)
     assert run.returncode == 0, run.messages()
     states = {name: of_report(json.loads((folder / f"{name}.json").read_text())) for name in cluster.hosts}
-    made = make(states, Wish(NEW, canary=canary))
+    made = make(states, Wish(NEW, canary=canary, firmware=firmware))
     assert made.refusals == ()
     plain = made.as_plain()
     done = rehearse(plain, digest(made.text()), states, {})
@@ -111,11 +114,13 @@ def plan(cluster: Cluster, canary: str) -> str:
 
 
 def upgrade(cluster: Cluster, *arguments: str, **variables: Any) -> PlaybookRun:
-    given = {"upgrade_directory": str(cluster.folder / "upgrade"), "health_directory": str(cluster.folder / "health")}
-    return cluster.play(
-        "upgrade.yml", *arguments, upgrade_plan=str(cluster.folder / "plan.json"), health_expected_cards=1,
-        **{**given, **variables},
-    )  # fmt: skip
+    given = {
+        "upgrade_directory": str(cluster.folder / "upgrade"),
+        "health_directory": str(cluster.folder / "health"),
+        "upgrade_plan": str(cluster.folder / "plan.json"),
+        "health_expected_cards": 1,
+    }
+    return cluster.play("upgrade.yml", *arguments, **{**given, **variables})
 
 
 def record(cluster: Cluster, name: str) -> dict[str, Any]:
@@ -210,3 +215,58 @@ def test_a_run_that_was_cut_off_is_continued_by_the_next_one(cluster: Cluster) -
     assert "Finish an interrupted installation" in did and "Take the node out of service" not in did
     last = upgrade(cluster)
     assert (last.returncode, last.changed()) == (0, set())
+
+
+#: Logs what it is asked for, and fails for one card while a file says so.
+_LOADER = """#!/bin/sh
+echo "hl-fw-loader $*" >> '{folder}/flashes'
+[ ! -e '{folder}/card-is-broken' ] || case "$*" in *{card}*) echo 'no answer' >&2; exit 1 ;; esac
+exec '{folder}/bin/hl-fw-loader.real' "$@"
+"""
+#: Without a lock, which would be this machine's.
+_FLOCK = """#!/bin/sh
+[ "$1" = --nonblock ] || shift
+shift 2
+exec "$@"
+"""
+
+
+def test_firmware_is_flashed_card_by_card_and_the_first_surprise_stops(cluster: Cluster) -> None:
+    nodes(cluster, 1, cards=2)
+    firmware = re.findall(r"hl-[A-Za-z0-9.-]+", releases.preboot(NEW, "gaudi3"))[0]
+    of = plan(cluster, "gaudi-1", firmware)
+    host = cluster["gaudi-1"]
+    report = json.loads((cluster.folder / "reports/gaudi-1.json").read_text())
+    one, two = sorted(report["sections"]["firmware"]["data"]["sysfs"])
+    (host.folder / "bin/hl-fw-loader").rename(host.folder / "bin/hl-fw-loader.real")
+    script(host, "hl-fw-loader", _LOADER.format(folder=host.folder, card=two))
+    script(host, "flock", _FLOCK)
+    refused = upgrade(cluster)
+    assert refused.changed() == set() and refused.messages() == [
+        "The plan flashes cards of gaudi-1, from which there is no automatic way back: set "
+        "upgrade_flash_allowed=true in a service window, or plan without --firmware."
+    ]
+    flashes = host.folder / "flashes"
+    asked: dict[str, Any] = {"upgrade_flash_allowed": True, "health_expected_cards": 2}
+    asked["ansible_async_dir"] = str(host.folder / "async")
+    (host.folder / "card-is-broken").touch()
+    run = upgrade(cluster, **asked)
+    assert run.returncode != 0
+    assert run.messages()[-1].startswith(f"gaudi-1 stays out of service and waits for a person: firmware {two}: ")
+    assert flashes.read_text().splitlines() == [f"hl-fw-loader -d {each} -y" for each in (one, two)]
+    found = record(cluster, "gaudi-1")
+    assert (found["phase"], found["done"][-1], host.path(FENCE).exists()) == ("stuck", f"firmware {one}", True)
+
+    # As a run that was cut off between the two would have left it.
+    (path,) = (cluster.folder / "upgrade").glob("*/gaudi-1.json")
+    path.write_text(json.dumps({**found, "phase": "up", "begun": f"firmware {two}", "reason": ""}))
+    (host.folder / "card-is-broken").unlink()
+    flashes.unlink()
+    run = upgrade(cluster, **asked)
+    assert run.returncode == 0, run.messages()
+    assert flashes.read_text().splitlines() == [f"hl-fw-loader -d {two} -y"]
+    assert (record(cluster, "gaudi-1")["phase"], host.path(FENCE).exists(), of[:16]) == (
+        "there",
+        False,
+        path.parent.name,
+    )

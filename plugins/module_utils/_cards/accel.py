@@ -20,11 +20,12 @@ _UNIT = re.compile(r"/([^/\n]+\.service)(?:/|$)", re.M)
 
 @dataclass(frozen=True)
 class Device:
-    """One accelerator: its accel name, the driver's word on it, its preboot (SPI) firmware."""
+    """One accelerator: its accel name, the driver's word on it, its preboot (SPI) firmware, its PCI address."""
 
     name: str
     status: str
     preboot: str | None
+    bus_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ def devices(sysfs: str = "/sys") -> list[Device]:
     for name in names:
         status = read(root, name, "device", "status")
         if status is not None:
-            found.append(Device(name, status, read(root, name, "device", "preboot_btl_ver")))
+            preboot, address = (read(root, name, "device", each) for each in ("preboot_btl_ver", "pci_addr"))
+            found.append(Device(name, status, preboot, address or ""))
     return found
 
 

@@ -86,6 +86,12 @@ def _system(path: str) -> str:
     return system_name(f"{names.get(which, which.capitalize())} {found.get('VERSION_ID', '')}".strip())
 
 
+def firmware(places: Places) -> dict[str, str]:
+    """Preboot firmware by the card's PCI address, of those that the driver shows."""
+    every = accel.devices(places.sysfs)
+    return {each.bus_id: each.preboot for each in every if each.bus_id and each.preboot}
+
+
 def held(run: Run) -> list[str]:
     """The vendor's packages that dpkg holds back."""
     return sorted(name for name, each in _dpkg(run).items() if each.held)

@@ -28,6 +28,7 @@ _OURS, _OWNERS = ("release", "load", "torch", "build"), ("image", "vllm", "pytho
 #: A version of preboot firmware, without the words around it.
 FIRMWARE = re.compile(r"hl-[A-Za-z0-9.-]{1,100}")
 STOPPED, MOVE = "stopped", "move"
+_FLASHER = "habanalabs-firmware-odm"
 
 
 @dataclass(frozen=True)
@@ -204,6 +205,8 @@ def _node(state: NodeState, release: str, wish: Wish, table: Matrix) -> NodePlan
         if not state.firmware or len(state.firmware) != state.cards:
             raise Refusal("The firmware of its cards is not known one by one: give its doctor's report")
         cards = [address for address, text in state.firmware.items() if wish.firmware not in text]
+        if cards and _FLASHER not in node.packages:
+            raise Refusal(f"It has no package {_FLASHER}, which firmware is flashed with: install it first")
     pytorch = bool(node.plugin) and version_of(node.plugin) != version_of(release)
     going = steps.up(cards, pytorch)
     owners = [f"{step.what}, which this plan does not do" for step in way.steps if step.kind in _OWNERS]

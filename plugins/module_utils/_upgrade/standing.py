@@ -30,11 +30,13 @@ def problems(plan: Mapping[str, Any], records: Mapping[str, Record], looks: Mapp
     return found + [each for each in planned.refusals(plan, known, under_way) if not _is_said(each, found)]
 
 
-def flashes(plan: Mapping[str, Any]) -> list[str]:
-    """Why a plan that flashes cards is not carried out by the playbook."""
+def flashes(plan: Mapping[str, Any], allowed: bool) -> list[str]:
+    """Why a plan that flashes cards is not carried out: nobody has allowed it apart from the plan."""
     names = [name for name, node in plan["nodes"].items() if any(map(is_flash, node["up"]))]
-    advice = "flash by hand with hl-fw-loader, and plan without --firmware."
-    return [f"The plan flashes cards of {few(names)}, which the playbook does not do: {advice}"] if names else []
+    if allowed or not names:
+        return []
+    advice = "set upgrade_flash_allowed=true in a service window, or plan without --firmware."
+    return [f"The plan flashes cards of {few(names)}, from which there is no automatic way back: {advice}"]
 
 
 def _is_said(sentence: str, found: Sequence[str]) -> bool:
@@ -119,6 +121,8 @@ def next_of(
         "reason": record.reason or why,
         "is_there": record.phase == THERE,
         "release": wanted["release"],
+        "card": due.partition(" ")[2],
+        "firmware": wanted["firmware"],
         "downgrade": Release.parse(wanted["release"]) < Release.parse(present),
         "surplus": sorted({*look.get("packages", {})} - {*wanted["packages"]}) if back else [],
         "unhold": sorted({*wanted["packages"]} - {*(record.held or ())}) if back and record.held is not None else [],

@@ -7,7 +7,7 @@ from typing import Any
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.state import NodeState, of_answer
 
 OLD, NEW = "1.22.0-740", "1.23.0-695"
-NAMES = ("habanalabs-dkms", "habanalabs-firmware", "habanalabs-thunk")
+NAMES = ("habanalabs-dkms", "habanalabs-firmware", "habanalabs-firmware-odm", "habanalabs-thunk")
 FIRMWARE = "hl-gaudi3-1.23.0-fw-61.3.2-sec-9"
 CARDS = tuple(f"0000:{place}:00.0" for place in ("19", "1a", "43"))
 

@@ -33,6 +33,17 @@ def test_versions_that_go_together(run_module: Any, node: Path) -> None:
     assert (result["path"]["steps"], result["path"]["changes"], result["no_way"]) == ([], 0, "")
 
 
+def test_the_firmware_of_each_card_that_its_driver_shows(run_module: Any, node: Path) -> None:
+    assert run_module(gaudi_release_info)["firmware"] == {}
+    shown = {"status": "Operational", "pci_addr": "0000:19:00.0", "preboot_btl_ver": "Preboot version hl-gaudi3-1.23.0"}
+    for name, files in {"accel0": shown, "accel1": {"status": "In reset", "pci_addr": "0000:1a:00.0"}}.items():
+        folder = node / f"sys/class/accel/{name}/device"
+        folder.mkdir(parents=True)
+        for file, text in files.items():
+            (folder / file).write_text(f"{text}\n")
+    assert run_module(gaudi_release_info)["firmware"] == {"0000:19:00.0": "Preboot version hl-gaudi3-1.23.0"}
+
+
 def test_what_does_not_fit_is_named_with_the_way_out(run_module: Any, node: Path) -> None:
     image = "vault.habana.ai/gaudi-docker/1.24.0/ubuntu24.04/habanalabs/pytorch-installer-2.10.0:1.24.0-1007"
     result = run_module(gaudi_release_info, image=image, check=True)

@@ -32,6 +32,14 @@ def test_firmware_is_flashed_on_one_node_at_a_time() -> None:
     assert [len(each) for each in plan(4, Wish(NEW, share=1.0, firmware=FIRMWARE), **old).batches] == [1, 1, 1, 1]
 
 
+def test_firmware_needs_the_package_that_flashes() -> None:
+    bare = {name: OLD for name in NAMES if not name.endswith("-odm")}
+    states = {"gaudi_1": node(firmware=flashed("1.22.0"), versions={"packages": bare})}
+    assert plan(1, Wish(NEW, firmware=FIRMWARE), **states).refusals == (
+        "gaudi-1: It has no package habanalabs-firmware-odm, which firmware is flashed with: install it first.",
+    )
+
+
 def test_spares_go_first_and_nodes_with_jobs_last() -> None:
     states = {"gaudi_1": node(jobs=["a"]), "gaudi_2": node(jobs=["a"])}
     found = plan(4, Wish(NEW, spares=("gaudi-4",), jobs=MOVE), **states)

@@ -19,6 +19,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.rehearsal im
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.state import NodeState
 
 HELD = (NAMES[0],)
+FLASHER = "habanalabs-firmware-odm"
 
 
 def tried(states: dict[str, NodeState], held: tuple[str, ...] = HELD, **wish: Any) -> Rehearsal:
@@ -33,7 +34,7 @@ def seeded(seed: int) -> Rehearsal:
     of = random.Random(seed)
     kinds = []
     for _kind in range(2):
-        names = of.sample([*NAMES, "habanalabs-qual", "habanalabs-graph"], of.randint(1, 5))
+        names = [FLASHER, *of.sample(["habanalabs-dkms", "habanalabs-thunk", "habanalabs-qual"], of.randint(1, 3))]
         versions: dict[str, Any] = {"packages": dict.fromkeys(names, OLD)}
         if of.random() < 0.5:
             versions |= {"plugin": "1.22.0.740", "torch": "2.7.1"}

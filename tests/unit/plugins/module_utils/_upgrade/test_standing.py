@@ -47,13 +47,24 @@ def test_an_odd_answer_is_typed_or_unread(odd: Any) -> None:
     assert typed(answer()) == answer() and typed(typed(answer())) == answer()
 
 
-def test_a_plan_that_flashes_is_not_for_the_playbook() -> None:
-    assert flashes(PLAN) == []
+def test_a_plan_that_flashes_is_for_who_allows_it() -> None:
+    assert flashes(PLAN, False) == []
     asked = make({"gaudi-1": node(firmware=flashed("1.22.0"))}, Wish(NEW, firmware=FIRMWARE))
-    assert flashes(asked.as_plain()) == [
-        "The plan flashes cards of gaudi-1, which the playbook does not do: flash by hand with hl-fw-loader, and plan "
-        "without --firmware."
+    assert flashes(asked.as_plain(), True) == []
+    assert flashes(asked.as_plain(), False) == [
+        "The plan flashes cards of gaudi-1, from which there is no automatic way back: set "
+        "upgrade_flash_allowed=true in a service window, or plan without --firmware."
     ]
+
+
+def test_the_card_that_is_flashed_is_named_with_its_firmware() -> None:
+    plan = make({"gaudi-1": node(firmware=flashed("1.22.0"))}, Wish(NEW, firmware=FIRMWARE)).as_plain()
+    record = replace(new("d", "gaudi-1", plan["nodes"]["gaudi-1"]["up"]), begun="driver", done=("fence", "packages"))
+    shown = answer(firmware=flashed("1.22.0"))
+    shown["versions"]["driver"] = "1.23.0-2eae87a"
+    found, asked = next_of(plan, "d", {"gaudi-1": record}, "gaudi-1", shown, ("driver", "", ()))
+    assert found is not None and found.begun == "firmware 0000:19:00.0"
+    assert (asked["step"], asked["card"], asked["firmware"]) == ("firmware 0000:19:00.0", "0000:19:00.0", FIRMWARE)
 
 
 def test_the_first_step_is_recorded_before_it_is_carried_out() -> None:

@@ -57,8 +57,8 @@ def test_a_report_that_is_kept_in_the_checkout_is_read() -> None:
 def test_what_is_held_back_is_in_a_report() -> None:
     given = report()
     given["sections"]["packages"]["data"]["packages"][1]["wanted"] = "hold"
-    given["sections"]["packages"]["data"]["packages"][4]["wanted"] = "hold"
-    assert held_of(given) == ("habanalabs-firmware",) and held_of({"sections": 7}) == ()
+    given["sections"]["packages"]["data"]["packages"][-2]["wanted"] = "hold"
+    assert held_of(given) == ("habanalabs-firmware", "habanalabs-qual") and held_of({"sections": 7}) == ()
 
 
 @pytest.mark.parametrize("given", [{}, {"format": 2, "sections": {}}, {"format": 1, "sections": []}])
