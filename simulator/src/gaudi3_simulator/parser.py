@@ -81,7 +81,7 @@ def build_parser() -> argparse.ArgumentParser:
     up.add_argument(
         "--twins", metavar="FOLDER", help="a new cluster of the twins that 'from-inventory' or 'from-report' made"
     )
-    text = "make a simulated node of an owner's: of a doctor's report or a support bundle"
+    text = "make a simulated node of an owner's: of a doctor's report, a support bundle or a table of hl-smi"
     twin = bare("from-report", text)
     twin.add_argument("report", metavar="REPORT", help="the report, or with --replay the folder of a twin")
     twin.add_argument("--into", metavar="FOLDER", help="new folder for the twin")

@@ -2,10 +2,11 @@
 
 | file | concern |
 |---|---|
-| `reports` | opening a doctor's report or a support bundle, and refusing what is neither |
+| `reports` | opening a doctor's report, a support bundle or a table of `hl-smi`, and refusing what is none |
 | `facts` | what a report says of the node: cards, versions, place, settings |
 | `values` | values of a report, whose form nobody warrants |
 | `known` | which fields of a report are known |
+| `table` | the cards in the table of `hl-smi` |
 | `log` | the cards in a text of `hl-smi -L` |
 | `product` | the collection's own health engine, which judges report and twin alike |
 | `recorded` | what a report's node answered, as files and tools that the engine reads |

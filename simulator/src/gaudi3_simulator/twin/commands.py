@@ -11,7 +11,7 @@ from typing import Any
 from .. import RequestError
 from . import fleet, folder
 from .replay import differences, replay
-from .reports import open_report
+from .reports import TABLE, open_report
 from .stand import arguments
 
 _MOST_SHOWN = 20
@@ -65,6 +65,8 @@ def described(files: dict[str, str]) -> list[str]:
 def _replayed(files: dict[str, str]) -> tuple[list[str], int]:
     twin, state = json.loads(files[folder.TWIN]), json.loads(files[folder.STATE])
     if twin["verdicts"] is None:
+        if twin["origin"]["kind"] == TABLE:
+            raise RequestError("A table of hl-smi has no verdicts to compare with: give a doctor's report or a bundle.")
         raise RequestError(
             "The bundle has no health.json to compare with: make it with gaudi_support_bundle's option health."
         )

@@ -8,8 +8,8 @@ from typing import Any
 
 from .. import RequestError
 from ..node import board, releases, store
-from . import known, log
-from .reports import DOCTOR, Report
+from . import known, log, table
+from .reports import DOCTOR, TABLE, Report
 from .values import dicts, is_address, mapping, number, output, text
 
 _LSPCI = re.compile(r"^((?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) .*(?:Habana|\[1da3:)", re.M)
@@ -64,7 +64,7 @@ class Facts:
 
 def facts_of(report: Report, name: str) -> Facts:
     """What the report says; ``RequestError`` where it names no card that can be simulated."""
-    made = _of_doctor(report, name) if report.kind == DOCTOR else _of_bundle(report, name)
+    made = {DOCTOR: _of_doctor, TABLE: _of_table}.get(report.kind, _of_bundle)(report, name)
     made.cards.sort(key=lambda card: card.index)
     if len({card.index for card in made.cards}) < len(made.cards):
         raise RequestError(f"{name}'s report has two cards of one index: it is damaged, so make it again.")
@@ -187,6 +187,33 @@ def _of_bundle(report: Report, name: str) -> Facts:
     )
     made.notes += [f"{part} is kept beside the twin and not simulated" for part in known.apart(report.texts)]
     return made
+
+
+def _of_table(report: Report, name: str) -> Facts:
+    text = report.texts["hl-smi.txt"]
+    rows, driver = table.rows(text), table.driver(text)
+    return Facts(
+        cards=_checked([CardFacts(row.index, row.bus_id, product=row.product) for row in rows]),
+        board=_board([], [row.product for row in rows], name),
+        release=_release([], driver),
+        driver=driver,
+        kernel=None,
+        system=None,
+        created=None,
+        simulated=None,
+        translated=False,
+        ports_up=True,
+        flow_control=True,
+        cabled=True,
+        measured={
+            row.bus_id: {
+                "temperature.aip": str(row.temperature),
+                "memory.used": str(row.memory_used),
+                "utilization.aip": str(row.utilization),
+            }
+            for row in rows
+        },
+    )
 
 
 def _by_accel(text: str) -> list[CardFacts]:

@@ -19,7 +19,7 @@ from ..node import board, faults
 from . import recorded
 from .facts import facts_of, missing, state
 from .inverse import faults_of
-from .reports import DOCTOR, Report, open_report
+from .reports import DOCTOR, TABLE, Report, open_report
 from .stand import MEMORY
 
 FORMAT = 1
@@ -42,7 +42,8 @@ def make(report: Report, name: str) -> dict[str, str]:
     held = state(facts, name, wanted)
     held["faults"] = [each for each in found if each["kind"] not in BY_COMMAND]
     if said is None:
-        facts.notes.append("the bundle has no health.json, so no fault is known and no verdict can be compared")
+        lacks = "it is a table of hl-smi" if report.kind == TABLE else "the bundle has no health.json"
+        facts.notes.append(f"{lacks}, so no fault is known and no verdict can be compared")
     for verdict in left:
         facts.notes.append(
             f"no fault of the simulator shows {verdict.check} of {verdict.component}: {verdict.evidence}"
@@ -89,7 +90,7 @@ def _cards_wanted(said: list[Any], there: int) -> int:
 
 def report_name(kind: str) -> str:
     """What the report is called in the twin's folder."""
-    return "report.json" if kind == DOCTOR else "report.tar.gz"
+    return {DOCTOR: "report.json", TABLE: "report.txt"}.get(kind, "report.tar.gz")
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Opens what a node reported of itself: a doctor's report (JSON) or a support bundle (tar, gzipped).
+"""Opens what a node reported of itself: a doctor's report (JSON), a support bundle (tar, gzipped), or hl-smi's table.
 
 A report comes from another machine: it is data, of bounded size, and nothing in it names a place to write to.
 """
@@ -16,8 +16,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from .. import RequestError
+from . import table
 
-DOCTOR, BUNDLE = "doctor's report", "support bundle"
+DOCTOR, BUNDLE, TABLE = "doctor's report", "support bundle", "table of hl-smi"
 FORMAT = 1
 #: Above the 900 kB that a doctor's report may have, and the 18 MiB of all texts of a bundle.
 MAX_REPORT = 4 << 20
@@ -30,7 +31,7 @@ _EXAMPLE = "give what 'gaudi3-train doctor' or gaudi_support_bundle wrote"
 
 @dataclass(frozen=True)
 class Report:
-    """One report. ``data`` is a doctor's; ``texts`` are a bundle's, by name."""
+    """One report. ``data`` is a doctor's; ``texts`` are a bundle's, by name, or the table."""
 
     kind: str
     content: bytes
@@ -57,6 +58,8 @@ def open_report(path: Path) -> Report:
         _check_size(path, content, MAX_BUNDLE)
         return Report(BUNDLE, content, texts=_texts(path, content))
     _check_size(path, content, MAX_REPORT)
+    if table.is_table(content):
+        return Report(TABLE, content, texts={"hl-smi.txt": content.decode("utf-8", "replace")})
     return Report(DOCTOR, content, data=_doctor(path, content))
 
 
