@@ -163,6 +163,8 @@ def test_the_canary_first_and_a_node_that_fails_goes_back(cluster: Cluster) -> N
     )
     assert [record(cluster, name)["phase"] for name in ("gaudi-2", "gaudi-1")] == ["there", "returned"]
     assert not list((cluster.folder / "upgrade").glob("*/gaudi-3.json")), "it has not begun"
+    took = record(cluster, "gaudi-2")["seconds"]
+    assert list(took) == sorted(steps.up((), False)) and all(each > 0 for each in took.values())
     found = {name: (versions(host), driver(host)) for name, host in cluster.hosts.items()}
     old, new = ({RELEASE}, "1.23.0"), ({NEW}, "1.24.1")
     assert found == {"gaudi-1": old, "gaudi-2": new, "gaudi-3": old}
@@ -252,7 +254,9 @@ def test_firmware_is_flashed_card_by_card_and_the_first_surprise_stops(cluster: 
     (host.folder / "card-is-broken").touch()
     run = upgrade(cluster, **asked)
     assert run.returncode != 0
-    assert run.messages()[-1].startswith(f"gaudi-1 stays out of service and waits for a person: firmware {two}: ")
+    assert run.messages()[-1] == (
+        f"gaudi-1 stays out of service and waits for a person: firmware {two}: non-zero return code: no answer"
+    )
     assert flashes.read_text().splitlines() == [f"hl-fw-loader -d {each} -y" for each in (one, two)]
     found = record(cluster, "gaudi-1")
     assert (found["phase"], found["done"][-1], host.path(FENCE).exists()) == ("stuck", f"firmware {one}", True)
