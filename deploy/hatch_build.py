@@ -24,6 +24,7 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
             links = (
                 *here.glob("src/gaudi3_deploy/collection/_[!_]*.py"),
                 *here.glob("src/*/collection/_cards/[!_]*.py"),
+                *here.glob("src/*/collection/_fabric/[!_]*.py"),
                 *here.glob("src/*/collection/_serving/[!_]*.py"),
             )
             for link in sorted(links):

@@ -110,3 +110,72 @@ def test_a_port_with_two_neighbours_and_a_host_with_none_are_named(deploy: Deplo
     assert "gaudi-1 hl0 has two neighbours, leaf1 Ethernet1/1, leaf1 Ethernet2/1: look for a hub or a bridge" in said
     (site / "none.json").write_text('{"lldp": [{}]}')
     assert "gaudi-2 sees no neighbour: take its ports up" in deploy.run("fabric", "cables", "gaudi-2=none.json", code=1)
+
+
+def heard(port: int, description: str) -> dict[str, object]:
+    """A switch's port, as lldpcli 1.0.16 writes it with -f json0."""
+    return {
+        "name": f"hl{port}",
+        "chassis": [{"id": [{"type": "mac", "value": "06:05:04:03:02:01"}], "name": [{"value": "leaf1"}]}],
+        "port": [{"id": [{"type": "ifname", "value": f"Ethernet{port}"}], "descr": [{"value": description}]}],
+    }
+
+
+GAUDINET = (
+    "fabric", "gaudinet", "gaudi-1=routed.json", "--site", "routed.yml", "--links", "gaudi-1=links.json",
+    "--into", "out",
+)  # fmt: skip
+
+
+@pytest.fixture(name="routed")
+def routed_fabric(deploy: Deploy) -> Path:
+    """A host with two cables to a switch that describes its ports by their addresses."""
+    folder = deploy.folder
+    found = {"lldp": [{"interface": [heard(0, "10.0.1.2/30"), heard(1, "gaudi-1 10.0.1.6/30")]}]}
+    (folder / "routed.json").write_text(json.dumps(found))
+    rows = [f"  - {{host: gaudi-1, port: hl{n}, switch: leaf1, switch_port: Ethernet{n}}}" for n in range(2)]
+    (folder / "routed.yml").write_text("\n".join(["cables:", *rows, ""]))
+    links = [{"ifname": "lo"}, *({"ifname": f"hl{n}", "address": f"02:00:00:00:00:0{n}"} for n in range(2))]
+    (folder / "links.json").write_text(json.dumps(links))
+    return folder
+
+
+def test_addresses_of_a_routed_fabric_are_written_whole_and_once(deploy: Deploy, routed: Path) -> None:
+    shown = deploy.run(*GAUDINET, "--check")
+    assert shown.endswith("+}\nout/gaudi-1.json: changed\n") and '+      "NIC_IP": "10.0.1.5",' in shown
+    assert not (routed / "out").exists()
+    assert deploy.run(*GAUDINET) == shown
+    written = json.loads((routed / "out/gaudi-1.json").read_text())["NIC_NET_CONFIG"]
+    assert written[0] == {
+        "NIC_MAC": "02:00:00:00:00:00", "NIC_IP": "10.0.1.1", "SUBNET_MASK": "255.255.255.252",
+        "GATEWAY_MAC": "06:05:04:03:02:01",
+    }  # fmt: skip
+    assert deploy.run(*GAUDINET) == "out/gaudi-1.json: as it is to be\n"
+    answer = json.loads(deploy.run(*GAUDINET, "--json"))
+    assert answer["files"] == [{"path": "out/gaudi-1.json", "changed": False, "diff": []}]
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "said"),
+    [
+        (
+            "routed.yml",
+            "Ethernet1",
+            "Ethernet7",
+            "Port hl1 of gaudi-1 is plugged into leaf1 Ethernet1, and the table of",
+        ),
+        (
+            "routed.yml",
+            "host: gaudi-1",
+            "host: gaudi-2",
+            "cables of routed.yml have no port of gaudi-1: give its cables",
+        ),
+        ("links.json", "hl1", "ens1", "gaudi-1 has no device hl1, which cables of routed.yml name"),
+        ("links.json", "[", "", "links.json is no answer of `ip -json link`: give what it printed there."),
+        ("routed.json", "10.0.1.6/30", "here", "is described as 'gaudi-1 here', which has no address: describe it"),
+    ],
+)
+def test_no_address_is_guessed(deploy: Deploy, routed: Path, name: str, before: str, after: str, said: str) -> None:
+    (routed / name).write_text((routed / name).read_text().replace(before, after))
+    assert said in deploy.run(*GAUDINET, code=2)
+    assert not (routed / "out").exists()

@@ -45,7 +45,7 @@ options:
     default: l2
   nics:
     description:
-      - The addresses of this host's external ports. Needed for O(mode=l3).
+      - The addresses of this host's external ports. Needed for O(mode=l3) without O(lldp).
       - Where the driver is loaded, a C(nic_mac) that no port of this host has is an error.
     type: list
     elements: dict
@@ -63,6 +63,39 @@ options:
       gateway_mac:
         description: MAC address of the gateway, that is of the switch's side.
         type: str
+  lldp:
+    description:
+      - Take the addresses of O(mode=l3) from what the switches tell of their ports by LLDP, in place of O(nics). Each
+        switch port is described with its own address and C(/30), such as C(10.200.10.2/30); the host's port gets the
+        other address of that network, and the switch is its gateway.
+      - Refused where a port has no neighbour or two, where two ports have the same one, or where a neighbour does not
+        tell one such address and a MAC address. Nothing else of a neighbour's text is used.
+      - In check mode the addresses are not known before C(lldpd) runs and all ports are up. The file is then predicted
+        to be written where it is missing, and to stay where this module wrote it.
+    type: bool
+    default: false
+  lldp_wait:
+    description:
+      - Seconds to wait until every external port has a neighbour. A switch speaks every 30 seconds by default.
+    type: int
+    default: 60
+  host:
+    description:
+      - Name of this host in O(cables), and in messages.
+    type: str
+    default: ""
+  cables:
+    description:
+      - The planned cables. Where some are of O(host), each of its ports has to be plugged in as planned; those of other
+        hosts are ignored.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      host: {description: "Name of the host.", type: str, required: true}
+      port: {description: "Its port.", type: str, required: true}
+      switch: {description: "Name of the switch.", type: str, required: true}
+      switch_port: {description: "The switch's port.", type: str, required: true}
   gaudinet_path:
     description:
       - Where C(gaudinet.json) goes. Elsewhere than by default, C(HCL_GAUDINET_CONFIG_FILE) is set to it.
@@ -107,6 +140,12 @@ EXAMPLES = r"""
         nic_ip: 10.120.0.1
         subnet_mask: 255.255.255.252
         gateway_mac: 06:05:04:03:02:01
+
+- name: Addresses as the switches tell them
+  gaudi3.scale.gaudi_fabric:
+    mode: l3
+    lldp: true
+    host: "{{ inventory_hostname }}"
 """
 
 RETURN = r"""
@@ -126,6 +165,11 @@ backup:
   returned: when one was replaced
   type: str
   sample: /etc/habanalabs/gaudinet.json.4711.2026-11-23@06:10:00~
+addresses_known:
+  description: Whether the contents of C(gaudinet.json) are known. They are not where a dry run could not ask LLDP.
+  returned: success
+  type: bool
+  sample: true
 without_effect:
   description: Variables which do nothing on this kind of fabric.
   returned: success

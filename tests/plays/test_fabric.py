@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import socketserver
 import threading
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,3 +106,94 @@ def test_addresses_that_a_site_wrote_itself_stop_it_before_anything_changes(clus
     assert any("mode=unmanaged" in message for message in run.messages()), run.messages()
     assert written.read_text() == '{"NIC_NET_CONFIG": []}'
     assert run.changed() == set()
+
+
+WRITTEN = "gaudi3.scale.fabric : Write the collective library's configuration"
+LLDPCLI = """#!/bin/sh
+cat {folder}/neighbours.json
+"""
+
+
+def neighbour(port: int, address: str) -> dict[str, object]:
+    """A switch at a port of the host, as lldpcli 1.0.16 writes it with -f json0."""
+    return {
+        "name": f"hl{port}",
+        "chassis": [{"id": [{"type": "mac", "value": "06:05:04:03:02:01"}], "name": [{"value": "leaf1"}]}],
+        "port": [{"id": [{"type": "ifname", "value": f"Ethernet{port}"}], "descr": [{"value": address}]}],
+    }
+
+
+@pytest.fixture
+def routed(cluster: Cluster) -> Cluster:
+    """A host of one card whose three ports are up, and their switch, which lldpd has heard."""
+    cluster.gaudi(1, cards=1)
+    host = cluster["gaudi-1"]
+    host.give(packages={**json.loads((host.folder / "packages.json").read_text()), "lldpd": "1.0.16-1"})
+    host.write("/lib/systemd/system/lldpd.service", "[Service]\nExecStart=/usr/sbin/lldpd\n")
+    host.unit("lldpd")
+    program = host.folder / "bin/lldpcli"
+    program.write_text(LLDPCLI.format(folder=host.folder))
+    program.chmod(0o755)
+    return cluster
+
+
+def heard(cluster: Cluster, *found: dict[str, object]) -> list[str]:
+    """Let lldpd have heard these; the names of the host's ports."""
+    host = cluster["gaudi-1"]
+    names = sorted(path.name for path in host.path("/sys/bus/pci/devices").glob("*/net/*"))
+    for number, each in enumerate(found):
+        each["name"] = names[number]
+    host.give(neighbours={"lldp": [{"interface": list(found)}]})
+    return names
+
+
+def test_switches_tell_the_addresses_of_a_routed_fabric(routed: Cluster) -> None:
+    options: dict[str, Any] = {
+        "fabric_mode": "l3",
+        "fabric_lldp": True,
+        "fabric_lldp_wait": 0,
+        "fabric_ports": "reported",
+    }
+    names = heard(routed, *(neighbour(port, f"gaudi-1 10.0.1.{4 * port + 2}/30") for port in range(3)))
+    assert len(names) == 3
+    predicted = routed.role("fabric", "--check", "--diff", **options)
+    assert predicted.returncode == 0, predicted.messages()
+    run = routed.role("fabric", **options)
+    assert run.returncode == 0, run.messages()
+    assert predicted.changed() == run.changed() == {("gaudi-1", WRITTEN)}
+    written = json.loads(routed["gaudi-1"].path("/etc/habanalabs/gaudinet.json").read_text())["NIC_NET_CONFIG"]
+    assert sorted(each["NIC_IP"] for each in written) == ["10.0.1.1", "10.0.1.5", "10.0.1.9"]
+    assert {each["GATEWAY_MAC"] for each in written} == {"06:05:04:03:02:01"}
+    assert routed.role("fabric", **options).changed() == set()
+    site = routed.play("site.yml", "--check", "--tags", "fabric", **options)
+    assert site.returncode == 0, site.messages()
+    assert site.changed() == set()
+
+
+def test_a_port_without_a_neighbour_leaves_the_file_as_it_was(routed: Cluster) -> None:
+    options: dict[str, Any] = {
+        "fabric_mode": "l3",
+        "fabric_lldp": True,
+        "fabric_lldp_wait": 0,
+        "fabric_ports": "reported",
+    }
+    names = heard(routed, *(neighbour(port, f"10.0.1.{4 * port + 2}/30") for port in range(2)))
+    run = routed.role("fabric", **options)
+    assert run.returncode != 0 and run.changed() == set()
+    assert run.messages() == [
+        f"port {names[2]} of gaudi-1 has no LLDP neighbour: plug it in, bring it up, and have its switch speak LLDP."
+    ]
+    assert not routed["gaudi-1"].path("/etc/habanalabs/gaudinet.json").exists()
+
+
+def test_a_dry_run_before_lldpd_says_that_the_addresses_are_not_known(routed: Cluster) -> None:
+    (routed["gaudi-1"].folder / "bin/lldpcli").unlink()
+    options: dict[str, Any] = {"fabric_mode": "l3", "fabric_lldp": True, "fabric_ports": "reported"}
+    run = routed.role("fabric", "--check", "--diff", **options)
+    assert run.returncode == 0, run.messages()
+    assert run.changed() == {("gaudi-1", WRITTEN)}
+    said = run.result("gaudi-1", "Write the collective library's configuration")
+    assert said["warnings"] == [
+        "The addresses that LLDP tells are known once lldpd runs and all external ports are up."
+    ]
+    assert "the addresses that LLDP tells" in said["diff"][0]["after"]

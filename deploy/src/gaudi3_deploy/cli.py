@@ -14,6 +14,7 @@ from gaudi3_deploy.commands import (
     check,
     down,
     fabric,
+    fabric_addresses,
     holes,
     mirror,
     provision,
@@ -44,6 +45,7 @@ GROUPS = (
     holes,
     certificate,
     fabric,
+    fabric_addresses,
     audit,
     teams,
 )

@@ -42,11 +42,16 @@ def checked(nics: list[dict[str, str]], known_macs: set[str]) -> list[dict[str, 
     return sorted(entries, key=lambda entry: entry["nic_mac"])
 
 
+def is_mac(text: str) -> bool:
+    """Whether this is a MAC address in normal form."""
+    return bool(_MAC.fullmatch(text))
+
+
 def _complaint(entry: dict[str, str], known_macs: set[str]) -> str | None:
     for key, value in entry.items():
         if not value:
             return f"has no {key}: each entry needs {', '.join(KEYS)}"
-        if key.endswith("_mac") and not _MAC.fullmatch(value):
+        if key.endswith("_mac") and not is_mac(value):
             return f"has {key} {value!r}: write six pairs of hex digits, such as 02:00:00:00:00:01"
     try:
         address = ipaddress.IPv4Interface(f"{entry['nic_ip']}/{entry['subnet_mask']}")

@@ -22,6 +22,21 @@ class Cable:
     switch_port: str
 
 
+@dataclass(frozen=True, order=True)
+class Neighbour:
+    """What a neighbour at a port of a host says of itself, which is foreign text."""
+
+    port: str
+    """The host's own port."""
+    chassis: str
+    chassis_port: str
+    description: str
+    """Of the neighbour's port."""
+    chassis_mac: str
+    """Empty where the neighbour is identified otherwise."""
+    port_mac: str
+
+
 @dataclass(frozen=True)
 class Miswired:
     """A cable that is not as it was meant."""
@@ -37,6 +52,14 @@ class Miswired:
 def seen(host: str, answer: object) -> list[Cable]:
     """The cables of ``lldpcli -f json show neighbors details``, or of ``-f json0``.
 
+    Raises Refusal where the answer is not lldpcli's.
+    """
+    return sorted({Cable(host, each.port, each.chassis, each.chassis_port) for each in neighbours(host, answer)})
+
+
+def neighbours(host: str, answer: object) -> list[Neighbour]:
+    """What lldpcli prints of the neighbours of a host.
+
     lldpcli writes one neighbour as an object and several as a list, json0 always lists. Raises Refusal where the
     answer is not lldpcli's.
     """
@@ -50,11 +73,20 @@ def seen(host: str, answer: object) -> list[Cable]:
             f"the neighbours of {host} are no answer of lldpcli: give the output of "
             "'lldpcli -f json show neighbors details'"
         )
-    cables = set()
+    found = set()
     for lldp in _mappings(answer["lldp"]):
-        for port, neighbour in _neighbours(lldp.get("interface")):
-            cables.add(Cable(host, port, _chassis(neighbour), _port(neighbour)))
-    return sorted(cables)
+        for port, each in _neighbours(lldp.get("interface")):
+            found.add(
+                Neighbour(
+                    port,
+                    _chassis(each),
+                    _port(each),
+                    next((_value(one.get("descr")) for one in _mappings(each.get("port"))), ""),
+                    _mac(_identity(each)),
+                    next((_mac(one.get("id")) for one in _mappings(each.get("port"))), ""),
+                )
+            )
+    return sorted(found)
 
 
 def _neighbours(interfaces: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -80,6 +112,23 @@ def _chassis(neighbour: Mapping[str, Any]) -> str:
         for name in chassis:
             return str(name)
     return "?"
+
+
+def _identity(neighbour: Mapping[str, Any]) -> Any:
+    """The identifier of the neighbour's chassis; outside json0 it stands below the name that it tells."""
+    for chassis in _mappings(neighbour.get("chassis")):
+        if "id" in chassis or "name" in chassis:
+            return chassis.get("id")
+        for named in chassis.values():
+            return named.get("id") if isinstance(named, Mapping) else None
+    return None
+
+
+def _mac(identifier: Any) -> str:
+    """An identifier that is a MAC address; empty for the other kinds."""
+    for each in _mappings(identifier):
+        return _value(each) if each.get("type") == "mac" else ""
+    return ""
 
 
 def _port(neighbour: Mapping[str, Any]) -> str:

@@ -5,11 +5,14 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING, Any
 
 from .._cards import accel, pci
-from .._fabric import fabric, gaudinet, hccl_environment
+from .._fabric import fabric, gaudinet, hccl_environment, lldp
+from .._fabric_lint.cabling import Cable
 from .._files import ensure_file
+from .._printable import printable
 from .._refusal import Refusal
 
 if TYPE_CHECKING:
@@ -26,11 +29,23 @@ ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
         "default": [],
         "options": {key: {"type": "str"} for key in gaudinet.KEYS},
     },
+    "lldp": {"type": "bool", "default": False},
+    "lldp_wait": {"type": "int", "default": 60},
+    "host": {"type": "str", "default": ""},
+    "cables": {
+        "type": "list",
+        "elements": "dict",
+        "default": [],
+        "options": {key: {"type": "str", "required": True} for key in ("host", "port", "switch", "switch_port")},
+    },
     "gaudinet_path": {"type": "path", "default": gaudinet.DEFAULT_PATH},
     "environment": {"type": "dict", "default": {}},
     "environment_path": {"type": "path", "default": "/etc/gaudi3-scale/fabric.env"},
     "sysfs_root": {"type": "path", "default": "/sys"},
 }
+
+#: What a dry run shows of a file that only the run can know.
+_NOT_YET = "(the addresses that LLDP tells once lldpd runs and the external ports are up)\n"
 
 
 def run(module: AnsibleModule) -> dict[str, Any]:
@@ -39,7 +54,7 @@ def run(module: AnsibleModule) -> dict[str, Any]:
     given = {name: _argument(value) for name, value in options["environment"].items()}
     try:
         environment = _variables(options, given)
-        files, replaced = _plan(options, hccl_environment.file_text(environment))
+        files, replaced = _plan(module, hccl_environment.file_text(environment))
     except Refusal as error:
         module.fail_json(msg=str(error))
     idle = hccl_environment.without_effect(given, options["kind"])
@@ -57,6 +72,7 @@ def run(module: AnsibleModule) -> dict[str, Any]:
         "files": [difference["after_header"] for difference in diffs],
         "environment": environment,
         "without_effect": idle,
+        "addresses_known": not (options["lldp"] and files.get(options["gaudinet_path"], _NOT_YET) == _NOT_YET),
         **kept,
     }
 
@@ -78,18 +94,25 @@ def _variables(options: dict[str, Any], given: dict[str, str]) -> dict[str, str]
     return environment
 
 
-def _plan(options: dict[str, Any], environment: str) -> tuple[dict[str, str | None], bool]:
+def _plan(module: AnsibleModule, environment: str) -> tuple[dict[str, str | None], bool]:
     """The text of each file by its path (None: it does not exist), and whether somebody else's file is replaced."""
+    options = module.params
     path, beside = options["gaudinet_path"], {options["environment_path"]: environment}
     record = os.path.join(os.path.dirname(options["environment_path"]), "gaudinet.json.sha256")
     present = gaudinet.look(path, record)
     if options["state"] == "absent":
         ours = {} if present.foreign else {path: None}
         return {**ours, record: None, options["environment_path"]: None}, False
+    if options["lldp"] and options["kind"] == "gaudi" and (options["nics"] or options["mode"] != "l3"):
+        raise Refusal(
+            f"lldp is true with {'nics' if options['nics'] else 'mode=' + options['mode']}: it takes the addresses of "
+            "mode=l3 from the switches, so give mode=l3 and no nics, or lldp=false"
+        )
     if options["kind"] == "gaudi" and options["mode"] == "l3":
-        sysfs = options["sysfs_root"]
-        ports = accel.external_ports([card.bus_id for card in pci.cards(sysfs)], sysfs)
-        text = gaudinet.file_text(gaudinet.checked(options["nics"], {port.mac for port in ports if port.mac}))
+        text = _addresses(module)
+        if text is None and present.text is not None and not present.empty and not present.foreign:
+            return {**beside}, False
+        text = _NOT_YET if text is None else text
         replaced = present.foreign and present.text != text
         return {path: text, record: gaudinet.digest_text(text), **beside}, replaced
     if options["kind"] == "gaudi" and options["mode"] == "unmanaged":
@@ -102,3 +125,34 @@ def _plan(options: dict[str, Any], environment: str) -> tuple[dict[str, str | No
             )
         return {**beside}, False
     return {path: None, record: None, **beside}, False
+
+
+def _addresses(module: AnsibleModule) -> str | None:
+    """The text of gaudinet.json; None where a dry run cannot know it, as LLDP is not there before the run."""
+    options = module.params
+    sysfs = options["sysfs_root"]
+    ports = accel.external_ports([card.bus_id for card in pci.cards(sysfs)], sysfs)
+    if not options["lldp"]:
+        return gaudinet.file_text(gaudinet.checked(options["nics"], {port.mac for port in ports if port.mac}))
+    program = module.get_bin_path("lldpcli", opt_dirs=["/usr/sbin"])
+    if module.check_mode and (program is None or not ports or any(port.state != "up" for port in ports)):
+        module.warn("The addresses that LLDP tells are known once lldpd runs and all external ports are up.")
+        return None
+    if program is None:
+        raise Refusal("lldpcli is not there: install package lldpd, or give the addresses as nics")
+    host = options["host"] or "this host"
+    named = [lldp.HostPort(port.name, port.mac or "") for port in ports]
+    cables = [Cable(**{key: str(value) for key, value in each.items()}) for each in options["cables"]]
+    end = time.monotonic() + options["lldp_wait"]
+    while True:
+        code, output, error = module.run_command(
+            [program, "-f", "json0", "show", "neighbors", "details"], environ_update={"LC_ALL": "C", "LANGUAGE": "C"}
+        )
+        if code != 0 and module.check_mode:
+            module.warn("lldpd does not answer yet: the addresses that LLDP tells are not known.")
+            return None
+        if code != 0:
+            raise Refusal(f"lldpd does not answer ({printable(error.strip(), 200)}): see 'systemctl status lldpd'")
+        if time.monotonic() >= end or not lldp.lacking(named, host, output):
+            return gaudinet.file_text(lldp.entries(host, named, output, cables))
+        time.sleep(2)

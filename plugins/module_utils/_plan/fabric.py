@@ -16,6 +16,7 @@ from .run import Run
 
 CONFIGURATION = "Write the collective library's configuration"
 PORTS = "Bring the external ports up"
+LLDPD = "Run lldpd"
 
 
 def found(values: Values) -> str:
@@ -78,9 +79,19 @@ def _has_ports(values: Values) -> bool:
     return found(values) == "gaudi"
 
 
+def _hears(values: Values) -> bool:
+    return _has_ports(values) and values("fabric_lldp") is True
+
+
 def _unchanged(values: Values, answers: Answers) -> bool:
+    files = mapping(answers, "fabric")
     return (
-        _has_ports(values) and empty(mapping(answers, "fabric"), "files") and empty(mapping(answers, "ports"), "down")
+        _has_ports(values)
+        and empty(files, "files")
+        # By LLDP, without which the files stay as they are in a dry run.
+        and files.get("addresses_known") is not False
+        and empty(mapping(answers, "ports"), "down")
+        and (not _hears(values) or mapping(answers, "lldpd").get("changed") is False)
     )
 
 
@@ -89,5 +100,8 @@ PHASE = Phase(
     [Question("fabric", "fabric", CONFIGURATION)],
     _asks,
     _unchanged,
-    details=[Question("ports", "fabric", PORTS, applies=_has_ports)],
+    details=[
+        Question("ports", "fabric", PORTS, applies=_has_ports),
+        Question("lldpd", "fabric", LLDPD, applies=_hears, tolerated=True),
+    ],
 )

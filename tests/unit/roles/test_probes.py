@@ -25,15 +25,18 @@ HARMLESS = {
 #: Why a task needs no question of its own: another answer says that nothing of it would be done, or nobody is left out.
 DNF = "what dnf installs is not asked, and no node of that family is left out"
 DRIVER = "comes after a driver that was not the release's, of which the question for the driver knows"
+LLDP = "a node without lldpd is not left out, as its addresses are not known, nor is one with ports that are down"
 TCP = "where collectives go over TCP no node is left out"
 PROTECTED = "an exporter with passwords or certificates is not left out"
 SPECIAL = "a node with more than a user and a wheel is not left out"
 JOB = "the head is asked each time how far the job is, and the others go by that"
 COVERED = {
     "fabric": {
+        "Bring the external ports up for LLDP": LLDP,
         "Build the wrapper": TCP,
         "Fetch the wrapper's source": TCP,
         "Install libfabric and a compiler": TCP,
+        "Install lldpd": LLDP,
         "Make the folder of the wrapper's source": TCP,
         "Unpack the wrapper's source": TCP,
     },

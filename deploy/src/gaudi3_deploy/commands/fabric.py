@@ -58,7 +58,7 @@ def lint(
     """
     if syntax and syntax not in SYNTAXES:
         raise UsageError(f"--syntax is {syntax!r}: give one of {', '.join(SYNTAXES)}.")
-    given = _site(site)
+    given = site_of(site)
     ports = _ports(port or [])
     switches = [
         {"name": file.stem, "syntax": syntax or _syntax(file), "path": str(file), "ports": ports.pop(file.stem, [])}
@@ -66,7 +66,7 @@ def lint(
     ]
     if ports:
         raise UsageError(f"--port names the switch {next(iter(ports))}, and no FILE is named after it: give it.")
-    answers = {host: _text(Path(path)) for host, path in _pairs(neighbours or [])}
+    answers = {host: text_of(Path(path)) for host, path in pairs(neighbours or [])}
     try:
         goal = wanted(given["wanted"])
         verdict = look(switches, answers, given["cables"], goal, given["host_mtus"])
@@ -77,7 +77,7 @@ def lint(
     if as_json:
         print_json(facts)
     else:
-        _print(context.obj, _lines(verdict, facts))
+        print_lines(context.obj, _lines(verdict, facts))
     if not facts["ok"]:
         raise typer.Exit(1)
 
@@ -95,7 +95,7 @@ def cables(
 
     Exit codes: 0 written, 1 a port has two neighbours or a host none, 2 an input is wrong or missing.
     """
-    answers = {host: _text(Path(path)) for host, path in _pairs(neighbours)}
+    answers = {host: text_of(Path(path)) for host, path in pairs(neighbours)}
     try:
         found = [cable for host, answer in answers.items() for cable in seen(host, answer)]
     except Refusal as refusal:
@@ -115,7 +115,7 @@ def cables(
         print_json({"cables": rows})
     else:
         dumped = [yaml.safe_dump(row, default_flow_style=True, sort_keys=False, width=10_000).strip() for row in rows]
-        _print(context.obj, ["cables:", *(f"  - {row}" for row in dumped)])
+        print_lines(context.obj, ["cables:", *(f"  - {row}" for row in dumped)])
 
 
 def _lines(verdict: Verdict, facts: Mapping[str, Any]) -> Iterable[str]:
@@ -139,10 +139,10 @@ def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 'es' if what.endswith('ch') else 's'}"
 
 
-def _site(path: Path | None) -> dict[str, Any]:
-    """The site's file, each part of the kind that the linter takes."""
+def site_of(path: Path | None) -> dict[str, Any]:
+    """The site's file, each part of the kind that the linter takes. Raises UsageError for another."""
     try:
-        found = {} if path is None else read(_text(path)) or {}
+        found = {} if path is None else read(text_of(path)) or {}
     except yaml.YAMLError as error:
         raise UsageError(f"{path} is no YAML: {' '.join(str(error).split())}.") from None
     if not isinstance(found, dict) or set(found) - set(_SITE):
@@ -163,7 +163,7 @@ def _site(path: Path | None) -> dict[str, Any]:
 
 def _syntax(file: Path) -> str:
     """The language of a configuration, by what only that one has."""
-    text = _text(file)
+    text = text_of(file)
     lines = text.splitlines()
     if text.lstrip().startswith("{"):
         return "sonic"
@@ -186,7 +186,8 @@ def _ports(given: Sequence[str]) -> dict[str, list[str]]:
     return found
 
 
-def _pairs(given: Sequence[str]) -> Iterable[tuple[str, str]]:
+def pairs(given: Sequence[str]) -> Iterable[tuple[str, str]]:
+    """Hosts and files of HOST=FILE. Raises UsageError for another form."""
     for each in given:
         host, equals, path = each.partition("=")
         if not (host and equals and path):
@@ -194,7 +195,8 @@ def _pairs(given: Sequence[str]) -> Iterable[tuple[str, str]]:
         yield host, path
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """The text of a file, of which bytes that are no UTF-8 are replaced. Raises UsageError where it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(_MOST_BYTES).decode("utf-8", "replace")
@@ -202,6 +204,7 @@ def _text(path: Path) -> str:
         raise UsageError(f"{path} cannot be read ({reason(error)}): give a file.") from None
 
 
-def _print(settings: Context, lines: Iterable[str]) -> None:
+def print_lines(settings: Context, lines: Iterable[str]) -> None:
+    """Print lines as they are: what looks like markup in them is text."""
     for line in lines:
         settings.console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -83,3 +83,18 @@ def test_the_interface_with_the_hosts_address_is_named() -> None:
 @pytest.mark.parametrize("odd", [None, 5, "eth0", [None], [{"a": 1}], ["none"]])
 def test_odd_interfaces_are_none(odd: Any) -> None:
     assert fabric.environment(values(**interfaces(interfaces=odd))) == {}
+
+
+@pytest.mark.parametrize(
+    ("known", "service", "left"),
+    [
+        (True, {"changed": False}, True),
+        (False, {"changed": False}, False),
+        (True, {"changed": True}, False),
+        (True, {}, False),
+    ],
+)
+def test_a_host_whose_switches_are_still_to_be_heard_is_not_left_out(known: bool, service: Any, left: bool) -> None:
+    answers = {"fabric": {"files": [], "addresses_known": known}, "ports": {"down": []}, "lldpd": service}
+    assert fabric.PHASE.unchanged(values(fabric_lldp=True), answers) is left
+    assert fabric.PHASE.unchanged(values(), {**answers, "lldpd": {}}) is known
