@@ -8,7 +8,7 @@ import re
 
 from .._refusal import Refusal
 from .lines import Line, tree
-from .model import Port, Switch, Unread, about_subject, bytes_of, numbers
+from .model import Port, Switch, Unread, about_subject, bytes_of, is_other, numbers
 
 _MARK = re.compile(
     r"random-detect ecn minimum-threshold (\d+) (\w+) maximum-threshold (\d+) (\w+)"
@@ -45,6 +45,7 @@ def read(name: str, text: str) -> Switch:
             _setting(switch, port, each, state, profiles)
         if not state["on"]:
             port.pfc = set()
+        port.vlan = port.vlans.get(port.trunk)
         # A bridged port takes the tag's priority unless it is told to trust DSCP; a routed one trusts DSCP.
         if state["trust"] or state["routed"]:
             port.dscp = dict(dscp)
@@ -66,8 +67,10 @@ def _setting(switch: Switch, port: Port, line: Line, state: dict[str, bool], pro
         state["trust"] = True
     elif text == "no switchport":
         state["routed"] = True
+    elif re.fullmatch(r"switchport mode (access|trunk)", text):
+        port.trunk = text.endswith("trunk")
     elif re.fullmatch(r"switchport (access|trunk native) vlan \d+", text):
-        port.vlan = int(text.split()[-1])
+        port.vlans["trunk" in text] = int(text.split()[-1])
     elif re.fullmatch(r"service-profile \S+", text) and text.split()[1] in profiles:
         for each in profiles[text.split()[1]].below:
             _setting(switch, port, each, state, profiles if not each.text.startswith("service-profile") else {})
@@ -92,6 +95,9 @@ def _left(switch: Switch, line: Line, port: str) -> None:
     # What "no" unsets is not set: "show running-config all" has a line for each.
     unset = ("no priority-flow-control", "no random-detect ", "no switchport ", "no mtu")
     known = ("switchport mode ", "switchport trunk allowed ", *unset)
+    if is_other(line.text):
+        switch.others += sum(1 for _each in line.every())
+        return
     for each in line.every():
         if each.text.startswith(known) or not about_subject(each.text):
             switch.others += 1

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Optional
 
@@ -25,6 +26,10 @@ class Port:
     """Least and most bytes in the queue between which packets of a priority are marked."""
     vlan: Optional[int] = None
     """The VLAN of frames without a tag."""
+    trunk: bool = False
+    """Whether it carries several VLANs, of which the native one is that of frames without a tag."""
+    vlans: dict[bool, int] = field(default_factory=dict)
+    """The VLAN of frames without a tag as a trunk, and as no trunk: configurations have both."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +74,22 @@ def bytes_of(amount: str, unit: str) -> Optional[int]:
     return int(amount) * factor if factor and amount.isdecimal() else None
 
 
-#: Begin lines whose rest is a name or a remark.
-_FREE_TEXT = ("description ", "hostname ", "name ", "remark ", "snmp-server ", "banner ")
+_SUBJECT = re.compile(rf"(?<![a-z0-9_/$.])(?:{'|'.join(SUBJECT)})")
+#: Begin lines whose rest is a name, a secret or a remark, or which are of protocols and filters: with all below them
+#: they leave a port's frame size, pauses, marks and VLAN alone. "no" before them unsets the same.
+_OTHERS = (
+    *("description ", "hostname ", "name ", "remark ", "snmp-server ", "banner ", "username ", "enable secret "),
+    *("ip access-list ", "ipv6 access-list ", "mac access-list ", "application ", "spanning-tree ", "ip igmp "),
+    *("lldp ", "system vlan ", "mlag configuration", "ip route ", "ipv6 route ", "ip verify source ", "ptp "),
+    "hardware vethernet ",
+)
 
 
 def about_subject(text: str) -> bool:
     """Whether a line may be about what the linter judges."""
-    lower = text.lower()
-    return not lower.startswith(_FREE_TEXT) and any(word in lower for word in SUBJECT)
+    return not is_other(text) and bool(_SUBJECT.search(text.lower()))
+
+
+def is_other(text: str) -> bool:
+    """Whether a line, and all below it, is about something else whatever words are in it."""
+    return text.lower().removeprefix("no ").startswith(_OTHERS)

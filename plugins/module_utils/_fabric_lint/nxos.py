@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from .._refusal import Refusal
 from .lines import Line, tree
-from .model import Port, Switch, Unread, about_subject, bytes_of, numbers
+from .model import Port, Switch, Unread, about_subject, bytes_of, is_other, numbers
 
 _MARK = re.compile(
     r"random-detect minimum-threshold (\d+) (\w+) maximum-threshold (\d+) (\w+)"
@@ -126,8 +126,10 @@ def _port(switch: Switch, policies: _Policies, attached: dict[str, str], port: P
             paused = True
         elif each.text in ("priority-flow-control mode auto", "priority-flow-control mode off"):
             paused = False
+        elif re.fullmatch(r"switchport mode (access|trunk)", each.text):
+            port.trunk = each.text.endswith("trunk")
         elif re.fullmatch(r"switchport (access|trunk native) vlan \d+", each.text):
-            port.vlan = int(each.text.split()[-1])
+            port.vlans["trunk" in each.text] = int(each.text.split()[-1])
         elif each.text.startswith("service-policy "):
             _attach(switch, attached, each, port.name)
         else:
@@ -137,12 +139,16 @@ def _port(switch: Switch, policies: _Policies, attached: dict[str, str], port: P
             switch.unread.append(
                 Unread(line.location, f"policy {attached[kind]} of type {kind} is not there", port.name)
             )
+    port.vlan = port.vlans.get(port.trunk)
     port.pfc = set(policies.pauses.get(attached.get("network-qos", ""), set())) if paused else set()
     port.dscp = dict(policies.qos.get(attached.get("qos", ""), {}))
     port.ecn = dict(policies.marks.get(attached.get("queuing", ""), {}))
 
 
 def _left(switch: Switch, line: Line, port: str) -> None:
+    if is_other(line.text):
+        switch.others += sum(1 for _each in line.every())
+        return
     for each in line.every():
         if each.text.startswith(("switchport mode ", "switchport trunk allowed ")) or not about_subject(each.text):
             switch.others += 1

@@ -109,3 +109,29 @@ def test_queues_that_are_not_numbered_as_priorities_are_named() -> None:
         "PORT_QOS_MAP|Ethernet0 tc_to_queue_map: {2: 5}"
     ]
     assert lint(read("leaf1", "sonic", text.replace("QQ", "2")), ["Ethernet0"], wanted(WANTED)) == []
+
+
+@pytest.mark.parametrize("syntax", ["eos", "nxos"])
+@pytest.mark.parametrize(("mode", "vlan"), [("access", 17), ("trunk", 1), ("", 17)])
+def test_a_port_with_the_vlans_of_both_modes_has_that_of_its_own(syntax: str, mode: str, vlan: int) -> None:
+    lines = ["interface Ethernet1/1", "  switchport access vlan 17", "  switchport trunk native vlan 1"]
+    text = "\n".join([*lines, *([f"  switchport mode {mode}"] if mode else []), ""])
+    assert read("leaf1", syntax, text).ports["Ethernet1/1"].vlan == vlan
+
+
+@pytest.mark.parametrize("syntax", ["eos", "nxos"])
+def test_names_secrets_and_filters_with_a_word_of_the_subject_are_other_subjects(syntax: str) -> None:
+    text = """\
+username admin privilege 15 secret sha512 $6$ecn/mtu.qos
+no spanning-tree vlan-id 4093-4094
+mlag configuration
+   local-interface Vlan4094
+ip access-list FILTER
+   10 permit udp any any dscp 26
+interface Ethernet1/1
+   mtu 9214
+   no lldp tlv-set vlan
+   l2 mtu 8000
+"""
+    switch = read("leaf1", syntax, text)
+    assert [each.text for each in switch.unread] == ["l2 mtu 8000"]
