@@ -67,8 +67,9 @@ def _setting(switch: Switch, port: Port, line: Line, state: dict[str, bool], pro
         state["trust"] = True
     elif text == "no switchport":
         state["routed"] = True
-    elif re.fullmatch(r"switchport mode (access|trunk)", text):
-        port.trunk = text.endswith("trunk")
+    elif text.startswith("switchport mode "):
+        port.trunk = text.split()[2] == "trunk"  # also as "trunk phone"
+        switch.others += 1
     elif re.fullmatch(r"switchport (access|trunk native) vlan \d+", text):
         port.vlans["trunk" in text] = int(text.split()[-1])
     elif re.fullmatch(r"service-profile \S+", text) and text.split()[1] in profiles:

@@ -126,8 +126,9 @@ def _port(switch: Switch, policies: _Policies, attached: dict[str, str], port: P
             paused = True
         elif each.text in ("priority-flow-control mode auto", "priority-flow-control mode off"):
             paused = False
-        elif re.fullmatch(r"switchport mode (access|trunk)", each.text):
-            port.trunk = each.text.endswith("trunk")
+        elif each.text.startswith("switchport mode "):
+            port.trunk = each.text.split()[2] == "trunk"
+            switch.others += 1
         elif re.fullmatch(r"switchport (access|trunk native) vlan \d+", each.text):
             port.vlans["trunk" in each.text] = int(each.text.split()[-1])
         elif each.text.startswith("service-policy "):

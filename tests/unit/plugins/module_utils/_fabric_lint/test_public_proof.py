@@ -18,11 +18,14 @@ from tests.suite.proof import Proof
 SOURCES = os.environ.get("CONTRACT_SOURCES", "")
 TEXT = """
 Public configurations of switches, each at the commit of its repository that `public.toml` names, and what is wanted of
-one port of it: the values that its author set there, read off by hand. On the file as it is the linter finds nothing.
+one port of it: the values that its author set there, read off by hand, and no pause where none is set. On the file as
+it is the linter finds nothing.
 Then one value of that port is changed in the text for each rule that something is wanted of, a line that nobody
 understands is added, a host sends larger frames, and a port is asked for that is not there: each is found, and nothing
 else is. `planted` has those rules. The files of SONiC are what its tools are tested with; those that are dumps of the
-database are read as its file. No public configuration of Cumulus Linux in `nv set` commands was found that is whole.
+database are read as its file. This is no sample: the files were picked from those without a line that the linter does
+not understand, after it had learned on the same repositories which lines are about other subjects. Of 187 files of EOS
+and NX-OS there with a frame size or a VLAN on a port, 14 have a line that it names as not understood. No public configuration of Cumulus Linux in `nv set` commands was found that is whole.
 Nothing of this was run on a switch.
 """
 

@@ -112,7 +112,7 @@ def test_queues_that_are_not_numbered_as_priorities_are_named() -> None:
 
 
 @pytest.mark.parametrize("syntax", ["eos", "nxos"])
-@pytest.mark.parametrize(("mode", "vlan"), [("access", 17), ("trunk", 1), ("", 17)])
+@pytest.mark.parametrize(("mode", "vlan"), [("access", 17), ("trunk", 1), ("trunk phone", 1), ("", 17)])
 def test_a_port_with_the_vlans_of_both_modes_has_that_of_its_own(syntax: str, mode: str, vlan: int) -> None:
     lines = ["interface Ethernet1/1", "  switchport access vlan 17", "  switchport trunk native vlan 1"]
     text = "\n".join([*lines, *([f"  switchport mode {mode}"] if mode else []), ""])
