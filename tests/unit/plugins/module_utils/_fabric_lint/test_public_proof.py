@@ -25,7 +25,8 @@ understands is added, a host sends larger frames, and a port is asked for that i
 else is. `planted` has those rules. The files of SONiC are what its tools are tested with; those that are dumps of the
 database are read as its file. This is no sample: the files were picked from those without a line that the linter does
 not understand, after it had learned on the same repositories which lines are about other subjects. Of 187 files of EOS
-and NX-OS there with a frame size or a VLAN on a port, 14 have a line that it names as not understood. No public configuration of Cumulus Linux in `nv set` commands was found that is whole.
+and NX-OS there with a frame size or a VLAN on a port, 14 have a line that it names as not understood. No public
+configuration of Cumulus Linux in `nv set` commands was found that is whole.
 Nothing of this was run on a switch.
 """
 
