@@ -10,7 +10,7 @@ from typing import Any
 
 from .._kinds import exact
 from .addresses import addresses_here
-from .given import entries, facts, group, listed, part
+from .given import entries, facts, group, listed, part, truth
 from .model import Answers, Phase, Question, Values, empty, mapping
 from .run import Run
 
@@ -80,7 +80,7 @@ def _has_ports(values: Values) -> bool:
 
 
 def _hears(values: Values) -> bool:
-    return _has_ports(values) and values("fabric_lldp") is True
+    return _has_ports(values) and truth(values, "fabric_lldp")
 
 
 def _unchanged(values: Values, answers: Answers) -> bool:

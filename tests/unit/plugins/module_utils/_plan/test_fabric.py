@@ -96,5 +96,6 @@ def test_odd_interfaces_are_none(odd: Any) -> None:
 )
 def test_a_host_whose_switches_are_still_to_be_heard_is_not_left_out(known: bool, service: Any, left: bool) -> None:
     answers = {"fabric": {"files": [], "addresses_known": known}, "ports": {"down": []}, "lldpd": service}
-    assert fabric.PHASE.unchanged(values(fabric_lldp=True), answers) is left
+    for given in (True, "yes"):
+        assert fabric.PHASE.unchanged(values(fabric_lldp=given), answers) is left
     assert fabric.PHASE.unchanged(values(), {**answers, "lldpd": {}}) is known
