@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -46,35 +47,60 @@ def test_the_timer_is_installed_once_and_its_password_is_shown_to_nobody(
     assert [call for call in host.calls if " stop " in call] == [], "services run on where nothing is restored"
 
 
-def test_a_controller_that_was_lost_has_its_folders_back(
+def test_a_controller_that_was_lost_has_every_file_back(
     cluster: Cluster, given: dict[str, Any], tmp_path: Path
 ) -> None:
     cluster.gaudi(1, cards=1)
+    cluster.add("monitor-1", "monitoring")
     given["gaudi_controller_repository"] = str(tmp_path / "controller")
-    home = cluster.folder / "home"
-    record = home / ".local/state/gaudi3-deploy/demo/deployment.json"
-    record.parent.mkdir(parents=True)
-    record.write_text("{}\n")
-    secrets = tmp_path / "secrets"
-    secrets.mkdir(0o700)
-    (secrets / "prometheus_password").write_text("not the real one\n")
-    more = {**given, "gaudi_secrets_dir": str(secrets), "health_directory": str(tmp_path / "health")}
+    home, secrets, health = cluster.folder / "home", tmp_path / "secrets", tmp_path / "health"
+    pages = tmp_path / "textfile"
+    pages.mkdir()
+    files = {
+        home / ".local/state/gaudi3-deploy/demo/deployment.json": (0o600, '{"name": "demo"}\n'),
+        home / ".local/state/gaudi3-deploy/audit.jsonl": (0o600, '{"what": "upgrade"}\n'),
+        secrets / "prometheus_password": (0o600, "not the real one\n"),
+        secrets / "ca/key.pem": (0o400, "nor is this\n"),
+        # Passports and reports of nodes, and what healing knows of them.
+        health / "gaudi-1.passport.json": (0o644, '{"cards": {"0": {"serial": "AM1"}}}\n'),
+        health / "gaudi-1.report.json": (0o644, '{"verdicts": []}\n'),
+        health / "fleet.json": (0o644, '{"nodes": {"gaudi-2": {"state": "drained", "spare": "gaudi-3"}}}\n'),
+    }
+    for path, (mode, text) in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(mode)
+    secrets.chmod(0o700)
+    places = {"gaudi_secrets_dir": str(secrets), "health_directory": str(health)}
+    more = {**given, **places, "node_exporter_textfile_directory": str(pages)}
+    early = int(time.time())
     done = cluster.play("backup.yml", "--skip-tags", "backup", **more)
     assert done.returncode == 0, done.messages()
     made = done.result("localhost", "Back up what this machine knows of the cluster")
-    assert (made["items"], made["missing"]) == (["deployments", "secrets"], ["health"])
+    assert (made["items"], made["missing"]) == (["deployments", "health", "secrets"], [])
+    # It has no exporter of its own: a monitoring host says how old its backup is.
+    page = (pages / "gaudi-backup-controller.prom").read_text().splitlines()
+    name, _, when = page[-1].partition(" ")
+    assert (name, len(page)) == ("gaudi_backup_controller_finished_timestamp_seconds", 3)
+    assert early <= int(when) <= time.time()
+    unchanged = cluster.play("backup.yml", "--skip-tags", "backup", **more)
+    assert (unchanged.returncode, unchanged.changed()) == (0, set())
+
     shutil.rmtree(secrets)
+    shutil.rmtree(health)
     shutil.rmtree(home / ".local/state")
     predicted = cluster.play("restore.yml", "--check", gaudi_restore_host="controller", **more)
     assert not secrets.exists()
     back = cluster.play("restore.yml", gaudi_restore_host="controller", **more)
     assert (back.returncode, back.changed()) == (0, predicted.changed()), back.messages()
-    assert (secrets / "prometheus_password").read_text() == "not the real one\n"
-    assert (secrets.stat().st_mode & 0o777, record.read_text()) == (0o700, "{}\n")
+    assert {path: (path.stat().st_mode & 0o777, path.read_text()) for path in files} == files
+    top = (secrets, health, home / ".local/state/gaudi3-deploy")
+    assert {path for each in top for path in each.rglob("*") if path.is_file()} == {*files}
+    assert secrets.stat().st_mode & 0o777 == 0o700
     again = cluster.play("restore.yml", gaudi_restore_host="controller", **more)
     assert (again.returncode, again.changed()) == (0, set())
     other = cluster.play("restore.yml", gaudi_restore_host="gaudi-9", **more)
     assert other.messages() == [
         'gaudi_restore_host is "gaudi-9": name the one machine that is restored, as in -e '
-        "gaudi_restore_host=gaudi-1, or controller for this one."
+        "gaudi_restore_host=monitor-1, or controller for this one."
     ]

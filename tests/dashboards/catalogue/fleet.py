@@ -112,6 +112,17 @@ BOARD = Board(
                     alerts=("NodeExaminationOld",),
                 ),
                 Panel(
+                    "Time since the last good backup",
+                    "Of machines with the role backup, and of the controller, by the monitoring host with its page.",
+                    {
+                        NODE: "time() - gaudi_backup_finished_timestamp_seconds{@node}",
+                        "controller, by {{instance}}": "time()"
+                        " - gaudi_backup_controller_finished_timestamp_seconds{@node}",
+                    },
+                    "s",
+                    alerts=("BackupOld", "BackupFailed", "BackupMissing"),
+                ),
+                Panel(
                     "Cards by driver",
                     "Two versions are one too many, but for an upgrade.",
                     {"{{driver}}": "count by (driver) (habanalabs_device_config{@hpu})"},
