@@ -42,10 +42,9 @@ other tests, each time.
 
 def test_every_role_has_a_scenario_with_tests() -> None:
     # What several roles import is tried by their scenarios, and the page, which shows what Prometheus has, end to end.
-    # Slurm's own programs with its nodes are in tests/slurm, and the role plays in tests/plays. So does the role data,
-    # for which a node has neither an NFS server nor an object store. The timer of backups with the real restic is in
-    # tests/unit/roles, as a machine that is lost is a folder there.
-    others = {"backup", "data", "monitoring_service", "slurm", "watch"}
+    # The role data plays in tests/plays: for it a node has neither an NFS server nor an object store. The timer of
+    # backups with the real restic is in tests/unit/roles, as a machine that is lost is a folder there.
+    others = {"backup", "data", "monitoring_service", "watch"}
     roles = {path.name for path in (ROOT / "roles").iterdir()} - others
     assert (FOLDER / END_TO_END / "tests/test_page_of_the_cluster.py").exists()
     assert set(SCENARIOS) == roles | {END_TO_END}

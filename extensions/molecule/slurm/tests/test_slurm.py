@@ -10,10 +10,12 @@ import pytest
 import testinfra
 
 testinfra_hosts = ["ansible://gaudi"]
+#: Files of the engine that takes nodes out of service.
+FENCES = "/var/lib/gaudi3-scale/health"
 
 
 @pytest.fixture
-def controller(host: Any, request: pytest.FixtureRequest) -> Any:
+def controller(request: pytest.FixtureRequest) -> Any:
     """The host of slurmctld, by the same way as the node."""
     inventory = request.config.option.ansible_inventory
     (found,) = testinfra.get_hosts(["ansible://monitoring"], ansible_inventory=inventory)
@@ -27,6 +29,10 @@ def wait(condition: Callable[[], bool], what: str, seconds: float = 120) -> None
         time.sleep(1)
 
 
+def is_idle(controller: Any) -> bool:
+    return "idle" in controller.run("sinfo -hN -o %t").stdout.split()
+
+
 def test_all_runs_now_and_at_boot(host: Any, controller: Any) -> None:
     for where, names in ((host, ("munge", "slurmd")), (controller, ("munge", "mariadb", "slurmdbd", "slurmctld"))):
         for name in names:
@@ -34,14 +40,14 @@ def test_all_runs_now_and_at_boot(host: Any, controller: Any) -> None:
 
 
 def test_the_node_has_its_cards(host: Any, controller: Any) -> None:
-    wait(lambda: "idle" in controller.run("sinfo -hN -o %t").stdout.split(), "an idle node")
+    wait(lambda: is_idle(controller), "an idle node")
     assert controller.run("sinfo -h -o %G").stdout.split() == ["gpu:gaudi3:8"]
     lines = host.file("/etc/slurm/gres.conf").content_string.splitlines()
     assert len([line for line in lines if line.startswith("Name=gpu Type=gaudi3 MultipleFiles=/dev/accel/accel")]) == 8
 
 
 def test_a_job_has_two_modules_and_is_accounted(host: Any, controller: Any) -> None:
-    wait(lambda: "idle" in controller.run("sinfo -hN -o %t").stdout.split(), "an idle node")
+    wait(lambda: is_idle(controller), "an idle node")
     script = "#!/bin/sh\\nsrun printenv HABANA_VISIBLE_MODULES\\n"
     submit = f"printf '{script}' | sbatch --parsable -N1 --gres=gpu:gaudi3:2 --chdir=/root -o /root/job.out"
     done = controller.run(submit)
@@ -55,14 +61,16 @@ def test_a_job_has_two_modules_and_is_accounted(host: Any, controller: Any) -> N
 
 
 def test_a_fenced_node_is_drained_and_comes_back(host: Any, controller: Any) -> None:
-    fence = "/var/lib/gaudi3-scale/health/fence.json"
-    health = "SLURMD_NODENAME=$(scontrol show hostnames $(sinfo -hN -o %N) | head -n 1)"
-    host.run("mkdir -p /var/lib/gaudi3-scale/health")
-    assert host.run(f"""echo '{{"reason": "accel3: a test"}}' > {fence}""").rc == 0
+    # Again until it shows: slurmd may be at a check, to which ours leaves the node.
+    check = f"SLURMD_NODENAME={controller.run('sinfo -hN -o %N').stdout.split()[0]} /usr/local/lib/gaudi-slurm/health"
+
+    def reason() -> str:
+        host.run(check)
+        return str(controller.run("sinfo -hR -o %E").stdout)
+
+    assert host.run(f'mkdir -p {FENCES} && echo \'{{"reason": "accel3: a test"}}\' > {FENCES}/fence.json').rc == 0
     try:
-        host.run(f"{health} /usr/local/lib/gaudi-slurm/health")
-        assert "gaudi3.scale: accel3: a test" in controller.run("sinfo -hR -o %E").stdout
+        wait(lambda: "gaudi3.scale: accel3: a test" in reason(), "a drained node")
     finally:
-        host.run(f"rm -f {fence}")
-    host.run(f"{health} /usr/local/lib/gaudi-slurm/health")
-    wait(lambda: "idle" in controller.run("sinfo -hN -o %t").stdout.split(), "the node back")
+        host.run(f"rm -f {FENCES}/fence.json")
+    wait(lambda: reason() == "" and is_idle(controller), "the node back")
