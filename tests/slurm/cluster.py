@@ -18,7 +18,7 @@ UNPACKED = ROOT / ".cache/slurm"
 PACKAGES = (
     "slurmctld", "slurmd", "slurmdbd", "slurm-client", "slurm-wlm-basic-plugins", "slurm-wlm-mysql-plugin", "munge",
     "libmunge2", "libhwloc15", "mariadb-server", "mariadb-server-core", "mariadb-client", "mariadb-client-core",
-    "mariadb-common", "libmariadb3", "liburing2", "libaio1",
+    "mariadb-common", "libmariadb3", "liburing2", "libaio1", "sudo",
 )  # fmt: skip
 #: The index of each card by its module id, as a boot may give them: not in order, and another one on each node.
 MODULES = {
@@ -26,7 +26,7 @@ MODULES = {
     "n2": {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6, 7: 7},
 }
 ADDRESSES = {"control": "10.77.0.1", "n1": "10.77.0.11", "n2": "10.77.0.12"}
-USER = 2000
+USER, OTHER = 2000, 2001
 PASSWORD = "accounting-of-a-test"
 
 
@@ -123,9 +123,9 @@ class SlurmCluster:
         plug(self.machines["control"], self.machines[name])
         self.start_services(name)
 
-    def run(self, *command: str, check: bool = True, timeout: float = 120) -> str:
+    def run(self, *command: str, check: bool = True, timeout: float = 120, user: int = USER) -> str:
         """What a command prints that a user gives on the controller."""
-        words = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "env", f"HOME={self.shared}"]
+        words = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "env", f"HOME={self.shared}"]
         done = self.machines["control"].run(
             *words, "sh", "-c", 'cd "$HOME" && exec "$@"', "sh", *command, check=check, timeout=timeout
         )
@@ -184,9 +184,13 @@ class SlurmCluster:
         (etc / "munge").mkdir()
         for each in ("state", "spool", "var/log"):
             (machine.folder / each).mkdir(parents=True)
-        accounts = {"passwd": f"user:x:{USER}:{USER}::{self.shared}:/bin/bash\n", "group": f"user:x:{USER}:\n"}
-        for name, line in accounts.items():
-            (etc / name).write_text(Path("/etc", name).read_text() + line)
+        users = {"user": USER, "other": OTHER}
+        accounts = {
+            "passwd": "".join(f"{name}:x:{uid}:{uid}::{self.shared}:/bin/bash\n" for name, uid in users.items()),
+            "group": "".join(f"{name}:x:{uid}:\n" for name, uid in users.items()),
+        }
+        for name, lines in accounts.items():
+            (etc / name).write_text(Path("/etc", name).read_text() + lines)
         hosts = "".join(f"{address} {name}\n" for name, address in ADDRESSES.items())
         (etc / "hosts").write_text(f"127.0.0.1 localhost\n{hosts}")
         key = etc / "munge/munge.key"
@@ -199,7 +203,7 @@ class SlurmCluster:
             # This machine has fewer processors than a node, and a test does not wait for five minutes for a lost one.
             settings={
                 "SlurmdParameters": "config_overrides", "SlurmdTimeout": "30", "SlurmctldTimeout": "30",
-                "MessageTimeout": "30",
+                "MessageTimeout": "30", "PrivateData": "jobs,usage",
             },
         )  # fmt: skip
         nodes = [conf.ComputeNode(name, ADDRESSES[name], 16, 1000) for name in MODULES]

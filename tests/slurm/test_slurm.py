@@ -21,7 +21,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._teams import declare
 from tests.suite.proof import Proof
 
 from . import accounting
-from .cluster import MODULES, PASSWORD, ROOT, SlurmCluster, unpack, write_executable
+from .cluster import MODULES, OTHER, PASSWORD, ROOT, SlurmCluster, unpack, write_executable
 from .machines import lacks, wait_for
 from .modules import run_module
 
@@ -43,6 +43,7 @@ CASES = [
     "card held after the job",
     "accounting",
     "reconfigure",
+    "teams apart",
 ]
 PROOF = Proof("slurm", {"case": CASES}, sample=set(CASES) - {"time limit"})
 COLUMNS = ["what was seen"]
@@ -436,8 +437,8 @@ def health(slurm: SlurmCluster, node: str, more: str = "") -> tuple[str, str]:
 
 @pytest.fixture
 def fence(slurm: SlurmCluster) -> Iterator[Path]:
-    """The fence of n1; the node sees the same folder."""
-    folder = slurm.folder / "fence"
+    """The fence of n1, in a folder that each node has for itself."""
+    folder = slurm.machines["n1"].folder / "fence"
     folder.mkdir()
     yield folder / "fence.json"
     for path in folder.iterdir():
@@ -448,18 +449,28 @@ def fence(slurm: SlurmCluster) -> Iterator[Path]:
 @PROOF.sampled("fence")
 def test_a_fenced_node_is_drained_with_its_verdict_and_comes_back(slurm: SlurmCluster, fence: Path) -> None:
     PROOF.skip_if_held("fence")
-    option = f"--fence {fence.parent}"
+    option = "--fence /mnt/fence"
     why = "accel3: uncorrectable ECC errors"
     fence.write_text(json.dumps({"reason": why, "step": "reset", "by": "healing"}))
     assert health(slurm, "n1", option) == ("DRAIN", f"gaudi3.scale: {why}")
     fence.unlink()
     assert health(slurm, "n1", option)[0] == "IDLE"
     fence.write_text(json.dumps({"reason": why}))
-    number = slurm.submit("-N1", "-w", "n1", "--gres=gpu:8", "-o", "out-%j", script="echo ran")
+    slurm.admin("scontrol", "update", "NodeName=n2", "State=DRAIN", "Reason=so that the job begins on n1")
+    number = slurm.submit("-N1", "--gres=gpu:8", "-o", "out-%j", script="echo ran")
     wait_for("the prolog sent the job back", lambda: slurm.job(number).get("Restarts") == "1", 240)
     assert not (slurm.shared / f"out-{number}").exists()
     assert ("DRAIN" in slurm.states()["n1"], slurm.reason("n1")) == (True, f"gaudi3.scale: {why}")
-    held("fence", "drained with the reason by the health check and by the prolog, which sent the job back; idle again")
+    slurm.admin("scontrol", "update", "NodeName=n2", "State=RESUME")
+    slurm.admin("scontrol", "update", f"JobId={number}", "StartTime=now")
+    assert slurm.wait_for_state(number, "COMPLETED")["NodeList"] == "n2"
+    assert health(slurm, "n1", option) == ("DRAIN", f"gaudi3.scale: {why}")
+    assert fence.exists() and slurm.states()["n2"].startswith("IDLE"), "a drain makes no fence, and frees none"
+    held(
+        "fence",
+        "drained with the reason by the health check and by the prolog, which sent the job back: it ran on the other "
+        "node; idle again without the fence",
+    )
 
 
 def check(slurm: SlurmCluster, name: str, body: str) -> str:
@@ -639,3 +650,71 @@ def test_teams_become_accounts_with_their_limits(slurm: SlurmCluster) -> None:
     assert command[2:4] == ("delete", "account")
     refused = slurm.machines["control"].run(*command, check=False)
     assert refused.returncode == 1 and "Job(s) active" in refused.stdout + refused.stderr
+
+
+@PROOF.sampled("teams apart")
+def test_a_user_of_a_team_neither_sees_nor_touches_jobs_of_another(slurm: SlurmCluster) -> None:
+    PROOF.skip_if_held("teams apart")
+    control = slurm.machines["control"]
+    files = [machine.folder / "etc/slurm/slurm.conf" for machine in slurm.machines.values()]
+    before = files[0].read_text()
+    for account, user in (("vision", "user"), ("speech", "other")):
+        slurm.admin("sacctmgr", "-i", "add", "account", account, "cluster=test", check=False)
+        slurm.admin("sacctmgr", "-i", "add", "user", f"name={user}", f"account={account}", "cluster=test", check=False)
+    script = SLEEPS.replace("job-name=sleeps", "job-name=apart")
+    number = launch(slurm, "started", script, name="apart", user="user", config={})["job"]["slurm"]["job"]
+    slurm.wait_for_state(number, "RUNNING")
+    job, folder = str(number), slurm.shared / "jobs/apart"
+    output = folder / f"apart-{job}.out"
+    wait_for("its output", lambda: output.exists() and output.read_text() == "user\n", 240)
+
+    def denied(*command: str) -> str:
+        # scontrol ends with 0 for some of what it was refused.
+        return slurm.run(*command, user=OTHER, check=False)
+
+    assert slurm.run("squeue", "-h", "-o", "%i") == f"{job}\n", "its own user sees it"
+    assert slurm.run("squeue", "-h", "-o", "%i", user=OTHER) == ""
+    asked = ["sacct", "-nPXa", "-j", job, "--format=JobID"]
+    wait_for("the job in sacct", lambda: slurm.run(*asked) == f"{job}\n", 240)
+    assert slurm.run(*asked, user=OTHER) == ""
+    for command in (
+        ["scontrol", "show", "job", job],
+        ["scontrol", "write", "batch_script", job, "-"],
+        ["scontrol", "requeue", job],
+        ["scontrol", "hold", job],
+        ["scontrol", "update", f"JobId={job}", "TimeLimit=1"],
+        ["scancel", job],
+        ["srun", f"--jobid={job}", "true"],
+        ["ls", "/srv/jobs/apart"],
+        ["cat", f"/srv/jobs/apart/{output.name}"],
+        ["cat", "/srv/jobs/.control/apart/job.sbatch"],
+        ["touch", "/srv/jobs/apart/x"],
+    ):
+        assert re.search("denied|not permitted|[Ii]nvalid (job|user) id", denied(*command)), command
+    found = slurm.job(number)
+    assert (found["JobState"], found["Restarts"], found["TimeLimit"]) == ("RUNNING", "0", "UNLIMITED")
+    slurm.run("scancel", job)
+    slurm.wait_for_state(number, "CANCELLED")
+
+    # Nor does it start jobs on another team's account, where slurmctld keeps to associations.
+    try:
+        for file in files:
+            file.write_text(before + "AccountingStorageEnforce=associations,limits,qos\n")
+        control.end("slurmctld")
+        slurm.start_controller()
+        wait_for("the controller answers", lambda: slurm.states(), 240)
+        wrong = denied("sbatch", "--account=vision", "--wrap=true", "-o", "/dev/null")
+        assert "Invalid account or account/partition combination" in wrong
+        own = slurm.run("sbatch", "--parsable", "--account=speech", "--wrap=true", "-o", "/dev/null", user=OTHER)
+        slurm.wait_for_state(int(own), "COMPLETED")
+    finally:
+        for file in files:
+            file.write_text(before)
+        control.end("slurmctld")
+        slurm.start_controller()
+        wait_for("the controller answers", lambda: slurm.states(), 240)
+    held(
+        "teams apart",
+        "with PrivateData a user of another team saw the job in no queue, script, output or accounting; could not end, "
+        "hold, requeue, change or join it; and was refused its team's account",
+    )

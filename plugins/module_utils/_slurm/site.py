@@ -34,6 +34,8 @@ MOST_SKEW = 240
 #: munged takes no shorter key.
 SHORTEST_KEY = 32
 DATABASE, USER = "slurm_acct_db", "slurm"
+#: Words of PrivateData that slurmdbd knows, too: without them there, sacct shows all jobs to everybody.
+_PRIVATE = ("accounts", "events", "jobs", "reservations", "usage", "users")
 _SAFE = re.compile(r"[A-Za-z0-9._~@%+=:,/-]{8,72}")
 
 
@@ -178,6 +180,8 @@ def database_settings(memory: int) -> str:
 def slurmdbd_conf(cluster: conf.Cluster, password: str) -> str:
     """The file, for SlurmUser alone; Refusal for a password that would write another line."""
     check_password(password)
+    asked = next((value for name, value in cluster.settings.items() if name.lower() == "privatedata"), "")
+    private = ",".join(word for word in _PRIVATE if word in re.split(r"[,\s]+", asked.lower()))
     return conf.HEADER + "\n".join([
         "AuthType=auth/munge",
         "DbdHost=localhost",
@@ -190,6 +194,7 @@ def slurmdbd_conf(cluster: conf.Cluster, password: str) -> str:
         f"StorageLoc={DATABASE}",
         f"LogFile={cluster.log_folder}/slurmdbd.log",
         f"PidFile={cluster.run_folder}/slurmdbd.pid",
+        *([f"PrivateData={private}"] if private else []),
         "",
     ])  # fmt: skip
 

@@ -51,6 +51,25 @@ def test_what_follows(
     assert step(state, fence, found, drained, nodes) == expected
 
 
+@pytest.mark.parametrize("found", ["", "hot", None])
+@pytest.mark.parametrize("fence", [FENCE, None])
+@pytest.mark.parametrize("state", [IDLE, OURS, OTHER])
+def test_fence_and_drain_settle_with_one_step(
+    state: NodeState, fence: dict[str, Any] | None, found: str | None
+) -> None:
+    """What was done is what the next check finds in order: neither a loop nor a node that goes to and fro."""
+    first = step(state, fence, found, 0, 4)
+    after = {
+        "drain": NodeState(state.states | {"DRAIN"}, first.reason),
+        "resume": IDLE,
+        "nothing": state,
+    }[first.action]
+    again = step(after, fence, found, 0, 4)
+    assert (again.action, again.reason) in {("nothing", ""), ("drain", first.reason)}
+    assert after.is_drained or fence is None, "what is fenced takes no job"
+    assert (after == OTHER) == (state == OTHER), "nobody else's drain is changed"
+
+
 def test_a_reason_is_one_line_of_bounded_length() -> None:
     said = step(IDLE, {"reason": 'a "b"\nState=RESUME \x1b[2J' + "x" * 500}, None, 0, 1).reason
     assert said.startswith("gaudi3.scale: a 'b'\\nState=RESUME \\x1b[2J") and len(said) == draining.LONGEST

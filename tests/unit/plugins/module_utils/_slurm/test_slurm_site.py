@@ -111,6 +111,9 @@ def test_the_database_is_for_slurmdbd_of_this_host_alone() -> None:
     assert {"StoragePass=correct-horse", "StorageHost=localhost", "DbdAddr=10.0.0.1", "DbdHost=localhost"} <= set(
         text.splitlines()
     )
+    assert "PrivateData" not in text
+    private = conf.Cluster("c", "h", "10.0.0.1", settings={"PrivateData": "jobs,nodes,Usage"})
+    assert "\nPrivateData=jobs,usage\n" in site.slurmdbd_conf(private, "correct-horse"), "nodes are no word of slurmdbd"
     assert "innodb_buffer_pool_size=128M\n" in site.database_settings(0)
     assert "innodb_buffer_pool_size=4096M\n" in site.database_settings(1_000_000)
     assert "bind-address=127.0.0.1\n" in site.database_settings(0)
