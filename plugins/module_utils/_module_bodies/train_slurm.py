@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from typing import TYPE_CHECKING, Any, Optional
 
 from .._jobs import archives as job_archives
@@ -13,6 +14,7 @@ from .._jobs import rules as job_rules
 from .._jobs.decision import Decision, decide
 from .._jobs.files import SCRIPT, JobError
 from .._jobs.node import JobNode, check_venv
+from .._jobs.spec import RUNNING
 from .._slurm import described, queue
 from .._slurm.described import SlurmSpec
 from .._slurm.node import EPILOG, SlurmNode, SlurmObserved
@@ -42,6 +44,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "interface": {"type": "str"},
 }
 SLURM, SYSTEMD = "slurm", "systemd"
+#: For how many seconds a status counts as that of a job which runs; a trainer writes one every few steps.
+HEARD = 300
+AT_WORK = ("starting", RUNNING)
 
 
 def is_asked_for(module: AnsibleModule) -> bool:
@@ -124,9 +129,22 @@ class Work(train_work.Work[SlurmObserved]):
         return found, decision
 
     def _refuse_other(self) -> None:
-        """Refuse to take a job for one of Slurm that runs as a unit of this host: both would write in one folder."""
+        """Refuse to take a job for one of Slurm that runs as units: both would write in one folder.
+
+        Units are seen on this host alone, and those of other hosts by what their job writes into the shared folder.
+        """
+        if queue.is_of_slurm(self.node.jobs.control(self.name).record()):
+            return
+        status = self.found.status if self.found is not None else None
+        age = time.time() - float(status.updated_at) if status is not None and status.state in AT_WORK else HEARD
+        if age < HEARD:
+            raise JobError(
+                f"Job {self.name} was not submitted to Slurm, and wrote {max(age, 0):.0f} s ago that it runs: stop its "
+                "units with launcher=systemd and state=stopped on their nodes first, or, if it was killed, wait until "
+                f"that is {HEARD} s ago."
+            )
         systemctl = self.module.get_bin_path(self.params["systemctl_executable"], required=False)
-        if systemctl is None or queue.is_of_slurm(self.node.jobs.control(self.name).record()):
+        if systemctl is None:
             return
         units = JobNode(self.node.jobs.run, self.params["jobs_dir"], self.params["unit_dir"], systemctl, "")
         has_unit = os.path.exists(units.unit_path(self.name))

@@ -348,3 +348,30 @@ def test_a_job_is_carried_by_one_launcher_at_a_time(job: Job, slurm: Slurm, monk
     for state in ("started", "stopped", "absent"):
         assert "Job demo is a unit of this host" in job(state, purge=True)["msg"]
     assert output.exists(), "the unit's, which may run"
+
+
+def test_a_job_of_units_on_other_hosts_is_known_by_what_it_writes(job: Job, slurm: Slurm) -> None:
+    folder = job.folder / "jobs/demo"
+    folder.mkdir(parents=True)
+    (folder / "checkpoint").touch()
+
+    def says(state: str, ago: float) -> None:
+        said = {"state": state, "max_steps": 20, "updated_at": time.time() - ago}
+        (folder / "status.json").write_text(json.dumps(said))
+
+    says("running", 20)
+    for state in ("started", "stopped", "absent"):
+        assert re.match(
+            r"Job demo was not submitted to Slurm, and wrote 2\d s ago that it runs: stop its units with launcher="
+            r"systemd and state=stopped on their nodes first",
+            job(state, purge=True)["msg"],
+        )
+    assert (folder / "checkpoint").exists() and slurm.calls == []
+    says("starting", 20)
+    assert "wrote 2" in job("started")["msg"]
+    says("interrupted", 20)
+    assert job("stopped")["changed"] is False
+    says("running", 400)
+    assert job("started")["changed"] is True
+    says("running", 20)
+    assert job("stopped")["changed"] is True, "that is the job of Slurm"
