@@ -37,6 +37,8 @@ class FolderSource:
         self._found: dict[str, Path] = {}
         """The jobs by the names under which they are shown."""
         self._are_all = True
+        self._closed = 0
+        """Folders that this user may not read, such as those of another team's jobs."""
         self._scanned = -RESCAN_SECONDS
 
     def page(self, asked: Asked) -> View:
@@ -52,6 +54,10 @@ class FolderSource:
             problems.append(
                 view.problem(f"There are more than {MOST_JOBS:,} jobs or folders here: not all are listed.")
             )
+        if self._closed:
+            folders = f"{self._closed} folder{'s' if self._closed > 1 else ''}"
+            left_out = f"The user of this page may not read {folders} here, whose jobs are left out."
+            problems.append(view.problem(left_out))
         said: list[View] = []
         if not names:
             job, files = "", JobFiles(self._folder)
@@ -101,8 +107,10 @@ class FolderSource:
         if _is_job(self._folder):
             self._found = {view.text(self._folder.resolve().name) or "job": self._folder}
             return self._found
+        inside = self._inside(self._folder)
+        self._closed = sum(not os.access(folder, os.R_OK | os.X_OK) for folder in (self._folder, *inside))
         found: dict[str, Path] = {}
-        for folder in self._inside(self._folder):
+        for folder in inside:
             if _is_job(folder):
                 found.setdefault(view.text(folder.name), folder)
             else:  # a job's folder holds those of its nodes, or a team's its jobs'
