@@ -22,6 +22,8 @@ FILES: list[tuple[Any, bool]] = [
     ({"teams": {"v": {**USERS, "nodes": ["ALL"]}}}, False),
     ({"teams": {"v": {**USERS, "nodes": ["a", "a"]}}}, False),
     ({"teams": {"v": {**USERS, "nodes": ["a, ALL"]}}}, False),
+    ({"teams": {"v": {**USERS, "partition": "night_2.a"}}}, True),
+    *(({"teams": {"v": {**USERS, "partition": each}}}, False) for each in ("", "Default", "all", "a b", "a-", 7, None)),
     ({}, False),
     ([], False),
     ({"teams": {}}, False),

@@ -103,18 +103,26 @@ def change(
         commands += _level(entry, {each.name: each for each in found}.get(PREFIX + entry.name), gres)
         commands += _account(entry, here, cluster)
     extra = list(_extra(wanted, here, found, cluster))
-    lines = tuple(_partition(entry) for entry in wanted if entry.nodes)
+    lines = tuple(_partitions(wanted))
     if remove:
         return Change((*commands, *(command for command, _note in extra)), lines)
     return Change(tuple(commands), (*(note for _command, note in extra), *lines))
 
 
-def _partition(entry: TeamEntry) -> str:
-    """What keeps a team to its nodes, which is no matter of sacctmgr."""
-    return (
-        f"Team {entry.name} has nodes, which are a line of slurm.conf: PartitionName={entry.name} "
-        f"Nodes={','.join(entry.nodes)} AllowAccounts={entry.name}"
-    )
+def _partitions(wanted: Sequence[TeamEntry]) -> Iterator[str]:
+    """What keeps teams to their nodes and partitions, which is no matter of sacctmgr."""
+    found: dict[str, list[TeamEntry]] = {}
+    for entry in wanted:
+        if entry.nodes or entry.partition:
+            found.setdefault(entry.partition or entry.name, []).append(entry)
+    for name, entries in found.items():
+        teams = [entry.name for entry in entries]
+        which = f"Team {teams[0]} has" if len(teams) == 1 else f"Teams {' and '.join(teams)} have"
+        what = f"the partition {name}, which is" if any(entry.partition for entry in entries) else "nodes, which are"
+        yield (
+            f"{which} {what} a line of slurm.conf: PartitionName={name} Nodes={','.join(entries[0].nodes) or 'ALL'} "
+            f"AllowAccounts={','.join(teams)}"
+        )
 
 
 def _level(entry: TeamEntry, found: Optional[Level], gres: str) -> Iterator[tuple[str, ...]]:

@@ -18,12 +18,16 @@ USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 #: A host as it calls itself. In capitals, sudo would take it for an alias.
 NODE = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?")
+#: Without flags, as a JSON schema has none.
+PARTITION = re.compile(
+    r"(?!([Dd][Ee][Ff][Aa][Uu][Ll][Tt]|[Aa][Ll][Ll])$)[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
+)
 #: Names that mean another account, or everybody, to one of those who read them.
 TAKEN = ("all", "default", "normal", "root")
 #: As large as a number may be in 32 bits, where Slurm has its last values for "none" and "not set".
 MOST = 2**32 - 3
 
-_TEAM_KEYS = ("users", "quota", "priority", "namespace", "nodes")
+_TEAM_KEYS = ("users", "quota", "priority", "namespace", "nodes", "partition")
 _QUOTA_KEYS = ("cards", "jobs", "card_hours")
 
 
@@ -48,6 +52,8 @@ class TeamEntry(NamedTuple):
     namespace: str
     nodes: tuple[str, ...] = ()
     """Where its jobs are; empty for all nodes."""
+    partition: str = ""
+    """The partition of Slurm for its jobs; several teams may share one. Empty for none of its own."""
 
 
 def teams(given: Any) -> tuple[TeamEntry, ...]:
@@ -63,7 +69,23 @@ def teams(given: Any) -> tuple[TeamEntry, ...]:
     made = tuple(_team(name, value) for name, value in found.items())
     _once(((user, entry.name) for entry in made for user in entry.users), "User", "name each user in one team")
     _once(((entry.namespace, entry.name) for entry in made), "Namespace", "give each team a namespace of its own")
+    _agreed(made)
     return made
+
+
+def _agreed(made: Iterable[TeamEntry]) -> None:
+    """Raises Refusal where teams share a partition and say different nodes, as it has one list of them."""
+    first: dict[str, TeamEntry] = {}
+    for entry in made:
+        if not entry.nodes and not entry.partition:
+            continue
+        name = entry.partition or entry.name
+        other = first.setdefault(name, entry)
+        if sorted(entry.nodes) != sorted(other.nodes):
+            raise Refusal(
+                f"The teams {other.name} and {entry.name} have the partition {name} and not the same nodes: give both "
+                "the same, or a partition each"
+            )
 
 
 def _team(name: Any, value: Any) -> TeamEntry:
@@ -99,6 +121,12 @@ def _team(name: Any, value: Any) -> TeamEntry:
                 f"{where} has the node {_said(node)}: take lower-case letters, digits, '-' and '.', 63 at most"
             )
     _once(((node, name) for node in nodes), "Node", "name each node once")
+    partition = entry.get("partition", "")
+    if not isinstance(partition, str) or ("partition" in entry and not PARTITION.fullmatch(partition)):
+        raise Refusal(
+            f"{where} has the partition {_said(partition)}: take letters, digits, '-', '_' and '.', 63 at most, and "
+            "neither default nor all"
+        )
     limits = {key: _number(quota[key], f"{where} has the quota {key}") for key in quota if quota[key] is not None}
     if limits.get("card_hours", 0) > MOST // 60:
         raise Refusal(
@@ -111,6 +139,7 @@ def _team(name: Any, value: Any) -> TeamEntry:
         _number(entry.get("priority", 0), f"{where} has the priority"),
         namespace,
         tuple(nodes),
+        partition,
     )
 
 

@@ -73,7 +73,7 @@ def notes(wanted: Sequence[TeamEntry]) -> list[str]:
     for entry in wanted:
         left = [key for key in ("jobs", "card_hours") if getattr(entry.quota, key) is not None]
         left += ["priority"] if entry.priority else []
-        left += ["nodes"] if entry.nodes else []
+        left += [key for key in ("nodes", "partition") if getattr(entry, key)]
         if left:
             found.append(f"Team {entry.name}: a queue of Kueue has no {' and no '.join(left)}; the file's is left out.")
     return found

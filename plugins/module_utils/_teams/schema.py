@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .declared import MOST, NAMESPACE, NODE, TAKEN, TEAM, USER
+from .declared import MOST, NAMESPACE, NODE, PARTITION, TAKEN, TEAM, USER
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -65,6 +65,11 @@ def _team() -> dict[str, Any]:
                 "minItems": 1,
                 "uniqueItems": True,
                 "items": {"type": "string", "pattern": f"^{NODE.pattern}$"},
+            },
+            "partition": {
+                "description": "partition of Slurm for the team's jobs, which several teams may share",
+                "type": "string",
+                "pattern": f"^{PARTITION.pattern}$",
             },
             "namespace": {
                 "description": "in Kubernetes; the team's name if it is left out",

@@ -62,6 +62,19 @@ def test_nodes_are_a_line_of_slurm_conf() -> None:
         )
 
 
+def test_teams_that_share_a_partition_are_one_line() -> None:
+    own = VISION._replace(partition="night")
+    assert _change([own], NOTHING + ACCOUNTS, QOS).notes == (
+        "Team vision has the partition night, which is a line of slurm.conf: PartitionName=night Nodes=ALL "
+        "AllowAccounts=vision",
+    )
+    both = [each._replace(nodes=("gaudi-1",), partition="night") for each in (VISION, VISION._replace(name="nlp"))]
+    assert _change(both, NOTHING + ACCOUNTS, QOS).notes == (
+        "Teams vision and nlp have the partition night, which is a line of slurm.conf: PartitionName=night "
+        "Nodes=gaudi-1 AllowAccounts=vision,nlp",
+    )
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

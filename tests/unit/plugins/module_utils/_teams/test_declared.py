@@ -31,7 +31,10 @@ def _one(**team: Any) -> Any:
         ({"teams": []}, "The file has no teams: give teams: {NAME: {users: [...]}}."),
         ({"teams": {"vision": {}}}, "Team vision has no users: give users as a list of names of Unix users."),
         (_one(qouta={}), "Team vision has the unknown key 'qouta': did you mean quota?"),
-        (_one(x=1), "Team vision has the unknown key 'x': give users, quota, priority, namespace, nodes alone."),
+        (
+            _one(x=1),
+            "Team vision has the unknown key 'x': give users, quota, priority, namespace, nodes, partition alone.",
+        ),
         (_one(quota={"card": 8}), "The quota of team vision has the unknown key 'card': did you mean cards?"),
         (
             _one(quota={"cards": -1}),
@@ -49,6 +52,16 @@ def _one(**team: Any) -> Any:
             "Team vision has the node 'ALL': take lower-case letters, digits, '-' and '.', 63 at most.",
         ),
         (_one(nodes=["a", "a"]), "Node a is twice in team vision: name each node once."),
+        (
+            _one(partition="ALL"),
+            "Team vision has the partition 'ALL': take letters, digits, '-', '_' and '.', 63 at most, and neither ",
+        ),
+        (_one(partition="a Nodes=b"), "Team vision has the partition 'a Nodes=b': take letters, digits, '-', '_' and "),
+        (_one(partition=""), "Team vision has the partition '': take letters, "),
+        (
+            {"teams": {"a": {"users": ["x"], "partition": "p"}, "p": {"users": ["y"], "nodes": ["n"]}}},
+            "The teams a and p have the partition p and not the same nodes: give both the same, or a partition each.",
+        ),
         (_one(namespace="a/b"), "Team vision has the namespace 'a/b': take lower-case letters, digits and '-', 63 "),
         (_one(users=["anna", "anna"]), "User anna is twice in team vision: name each user once."),
         (

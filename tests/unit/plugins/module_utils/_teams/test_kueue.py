@@ -43,8 +43,8 @@ def test_every_team_has_its_queues() -> None:
         ],
     }
     assert found[4]["metadata"]["namespace"] == "ml-speech" and found[4]["spec"] == {"clusterQueue": "team-speech"}
-    (said,) = kueue.notes([TEAMS[1]._replace(nodes=("gaudi-1",))])
-    assert said == "Team speech: a queue of Kueue has no nodes; the file's is left out."
+    (said,) = kueue.notes([TEAMS[1]._replace(nodes=("gaudi-1",), partition="night")])
+    assert said == "Team speech: a queue of Kueue has no nodes and no partition; the file's is left out."
     assert kueue.notes(TEAMS) == [
         "Team vision: a queue of Kueue has no jobs and no priority; the file's is left out.",
     ]
