@@ -58,7 +58,7 @@ snapshot: {description: "Name of the snapshot.", returned: success, type: str, s
 time: {description: "When it was made.", returned: success, type: str, sample: "2026-11-29T11:58:52.476941408Z"}
 items: {description: "What was put back.", returned: success, type: list, elements: str, sample: [fence]}
 kept: {description: "Where what was there before lies.", returned: success, type: list, elements: str, sample: []}
-skipped:
+not_whole:
   description: Newer snapshots, which are not whole.
   returned: success
   type: list

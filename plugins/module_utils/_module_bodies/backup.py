@@ -109,7 +109,7 @@ def restore(module: AnsibleModule) -> dict[str, Any]:
         "time": done.snapshot.time,
         "items": sorted(done.items),
         "kept": done.kept,
-        "skipped": done.skipped,
+        "not_whole": done.skipped,
         "differences": done.wrong,
     }
     if module._diff:

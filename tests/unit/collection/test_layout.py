@@ -57,6 +57,12 @@ def test_every_returned_key_is_described(path: Path) -> None:
     assert undescribed(documentation(path, "RETURN") or {}) == []
 
 
+@pytest.mark.parametrize("path", MODULES, ids=NAMES)
+def test_no_value_has_a_name_that_decides_the_result(path: Path) -> None:
+    """A list called skipped makes Ansible call the task skipped, and leaves out the value."""
+    assert not {"failed", "skipped", "unreachable", "invocation"} & set(documentation(path, "RETURN") or {})
+
+
 def fragment_of(name: str) -> Any:
     """The YAML of a documentation fragment of the collection."""
     path = ROOT / "plugins/doc_fragments" / f"{name.rpartition('.')[2]}.py"
@@ -130,6 +136,6 @@ def test_filters_of_sets_are_only_counted() -> None:
     assert not found, "use select('in', ...) or reject('in', ...)"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", MODULES, ids=NAMES)
 def test_omitted_options_are_called_so(path: Path) -> None:
     assert not re.search(r"Left out|when left out", path.read_text()), "say: If omitted, ..."
