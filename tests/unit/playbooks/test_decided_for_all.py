@@ -129,6 +129,7 @@ def test_what_cannot_be_evaluated_does_not_hold(tmp_path: Path, value: str, expe
 INVENTORY = "inventory"
 CONTROLLER = "controller"
 READ = {
+    "playbooks/backup.yml: _controller_snapshot": CONTROLLER,
     "playbooks/bmc.yml: _bmc_asked": INVENTORY,
     "playbooks/bmc.yml: _bmc_lines": "bmc_lines",
     "playbooks/bmc.yml: content": "bmc_metrics",
