@@ -35,7 +35,7 @@ setup(
     ext_modules=[
         CppExtension(
             "gaudi3_hpu_simulator._C",
-            sorted(str(path.relative_to(HERE)) for path in (HERE / "csrc").glob("*.cpp")),
+            sorted(str(path.relative_to(HERE)) for path in (HERE / "csrc" / "units").glob("*.cpp")),
             # -O1: the extension only hands work over to torch's own kernels, and builds in half the time.
             extra_compile_args=["-O1", "-g0", "-Wall", "-Wno-unknown-pragmas", "-fvisibility=hidden"],
             extra_link_args=["-Wl,-s"],

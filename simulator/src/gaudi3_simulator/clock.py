@@ -15,13 +15,14 @@ class Teller:
 
     On a terminal the last line carries the time since it was said, which goes on until the next line or the end of the
     ``with`` block. Elsewhere a line is the text alone, and comes again with its number and time as long as the step
-    lasts. A text that is indented is a part of the step above it.
+    lasts. A text that is indented is a part of the step above it. Threads may say steps, and the last one shows.
     """
 
     def __init__(self, every: float = 1.0, again: float = 10.0) -> None:
         self._every = every
         self._again = again
         self._lock = threading.Lock()
+        self._saying = threading.RLock()
         self._ended: threading.Event | None = None
         self._thread: threading.Thread | None = None
         self._line = ""
@@ -30,18 +31,19 @@ class Teller:
 
     def __call__(self, text: str) -> None:
         """Say a step, which ends the one before."""
-        self.end()
-        indent = text[: len(text) - len(text.lstrip())]
-        self._line, self._began = f"{indent}{self._prefix}{text.lstrip()}", time.monotonic()
-        terminal = self._stream.isatty()
-        if terminal:
-            self._show("")
-        else:
-            print(text, file=self._stream, flush=True)
-        self._ended = threading.Event()
-        rewrite = (self._every, lambda: self._show("")) if terminal else (self._again, self._repeat)
-        self._thread = threading.Thread(target=_tick, args=(self._ended, *rewrite), daemon=True)
-        self._thread.start()
+        with self._saying:
+            self.end()
+            indent = text[: len(text) - len(text.lstrip())]
+            self._line, self._began = f"{indent}{self._prefix}{text.lstrip()}", time.monotonic()
+            terminal = self._stream.isatty()
+            if terminal:
+                self._show("")
+            else:
+                print(text, file=self._stream, flush=True)
+            self._ended = threading.Event()
+            rewrite = (self._every, lambda: self._show("")) if terminal else (self._again, self._repeat)
+            self._thread = threading.Thread(target=_tick, args=(self._ended, *rewrite), daemon=True)
+            self._thread.start()
 
     def step(self, number: int, total: int) -> None:
         """What is said from now on belongs to this step out of `total`."""
@@ -49,13 +51,14 @@ class Teller:
 
     def end(self) -> None:
         """End the line of the last step, with the time that it took."""
-        if self._thread is None or self._ended is None:
-            return
-        self._ended.set()
-        self._thread.join()
-        self._thread = self._ended = None
-        if self._stream.isatty():
-            self._show("\n")
+        with self._saying:
+            if self._thread is None or self._ended is None:
+                return
+            self._ended.set()
+            self._thread.join()
+            self._thread = self._ended = None
+            if self._stream.isatty():
+                self._show("\n")
 
     def __enter__(self) -> Teller:
         return self

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from . import RequestError, SimulatorError
+from .at_once import at_once
 from .home import Cluster, Node, clusters, home, load_cluster, write_atomically
-from .image import ensure_image
+from .image import ensure_device, ensure_image
 from .network import check_same_subnet, free_subnet, new_subnet
 from .node.board import BOARDS, DEFAULT_BOARD, DEFAULT_PROFILE, PROFILES
 from .nodes import container, label, let_in, record_host_keys, start_node, start_vault, update_hosts, wait_until_booted
@@ -68,7 +69,7 @@ def prepare(log: Log, step: Callable[[int, int], None] = lambda _number, _total:
     preflight()
     with lock():
         step(2, 3)
-        ensure_image(Podman(), log)
+        at_once(lambda: ensure_image(Podman(), log), lambda: ensure_device(log))
         step(3, 3)
         ensure_pytorch(log)
 

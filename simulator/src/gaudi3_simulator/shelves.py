@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import RequestError, SimulatorError
+from .at_once import at_once
 from .home import home, write_atomically
 from .image import BESIDE_TORCH, ensure_device, ensure_image, pip_runs, requirements_files
 from .podman import Podman
@@ -95,8 +96,7 @@ def arrange(releases: Sequence[str], fault: str | None, shelves: Sequence[str], 
 def ensure_pytorch(log: Log) -> None:
     """The tarballs that nodes get PyTorch from, and the index of what the trainer needs beside it."""
     wanted = dict.fromkeys((DEFAULT_RELEASE, *pytorch.built(home() / "vendor")))
-    _pytorch(tuple(wanted), log)
-    _index(log)
+    at_once(lambda: _pytorch(tuple(wanted), log), lambda: _index(log))
 
 
 def _download(folder: Path, what: str, arguments: list[str]) -> None:

@@ -105,7 +105,7 @@ def ensure_device(log: Log) -> Path:
     work = Path(tempfile.mkdtemp(dir=home(), prefix="device-"))
 
     def packages() -> Path:
-        _python(work / "packages", pip_runs(system, work, BESIDE_TORCH), output, log)
+        _python(work / "packages", pip_runs(system, work, BESIDE_TORCH), output, log, "--no-compile")
         return work / "packages"
 
     try:
@@ -192,10 +192,10 @@ def mounts_below(folder: Path, table: str) -> list[Path]:
     return [place for place in reversed(places) if folder in place.parents]
 
 
-def _python(target: Path, runs: list[list[str]], output: TextIO, log: Log) -> None:
+def _python(target: Path, runs: list[list[str]], output: TextIO, log: Log, *options: str) -> None:
     log("  torch for CPU, and what comes with it")
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-warn-script-location", "--target", str(target)]
-    command += ["--require-hashes", "--only-binary=:all:"]
+    command += ["--require-hashes", "--only-binary=:all:", *options]
     for arguments in runs:
         _run([*command, *arguments], output, "Installing torch with pip")
         # Not into the image; and pip leaves out what the second run has in a folder of the first.

@@ -1,0 +1,13 @@
+// The tensors' side as one unit: torch's headers cost more than all of this code, and are read once.
+#include "../alias.cpp"
+#include "../allocator.cpp"
+#include "../autocast.cpp"
+#include "../cards.cpp"
+#include "../delegate.cpp"
+#include "../gaps.cpp"
+#include "../generator.cpp"
+#include "../guard.cpp"
+#include "../host_memory.cpp"
+#include "../kernels.cpp"
+#include "../rules.cpp"
+#include "../runtime.cpp"
