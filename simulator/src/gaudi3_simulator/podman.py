@@ -104,11 +104,13 @@ class Podman:
         }
 
     def run(self, *arguments: str, check: bool = True, timeout: float = 600) -> subprocess.CompletedProcess[str]:
-        """Run ``podman ARGUMENTS`` and return its result."""
+        """Run ``podman ARGUMENTS``, with absolute paths, and return its result."""
         command = ["podman", *arguments]
         try:
+            # From a folder that stays: a container that ends is started again from where it was started first, and is
+            # left off, without a word, where that folder has been removed.
             result = subprocess.run(
-                command, env=self.environment, capture_output=True, text=True, timeout=timeout, check=False
+                command, env=self.environment, cwd="/", capture_output=True, text=True, timeout=timeout, check=False
             )
         except subprocess.TimeoutExpired:
             raise SimulatorError(
