@@ -102,7 +102,8 @@ def test_all_jobs_of_a_list_are_submitted_before_one_is_waited_for(site: Site) -
     del site.cluster.all["trainer_job_name"]
     jobs = [{"name": "left", "nodes": ["gaudi-1"]}, {"name": "right", "nodes": ["gaudi-1", "gaudi-2"]}]
     done = site.train(trainer_job_name=None, trainer_jobs=jobs)
-    assert done.returncode == 0 and site.calls() == ["sbatch left", "sbatch right"], done.messages()
+    # Hosts of several jobs go through them in the order in which the first hosts answered.
+    assert done.returncode == 0 and sorted(site.calls()) == ["sbatch left", "sbatch right"], done.messages()
     steps = [
         name.partition(" : ")[2]
         for host, name, result in done.results()
