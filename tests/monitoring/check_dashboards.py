@@ -35,7 +35,7 @@ MACROS = {"__rate_interval": "1m", "__interval": "15s", "__range": "30m"}
 ALL = ".+"
 STEP = "15s"
 #: Of jobs with a price, that evaluate as they train, with several processes, or that hung; of nodes that examine
-#: themselves, of hosts that serve models, and of Intel's exporter alone.
+#: themselves, of hosts that serve models, of hosts with backups, and of Intel's exporter alone.
 OPTIONAL = (
     "gaudi_training_validation_loss",
     "gaudi_training_phase_seconds",
@@ -46,6 +46,7 @@ OPTIONAL = (
     "habanalabs_pending_rows_state",
     "vllm:",
     "haproxy_",
+    "gaudi_backup_",
 )
 #: What "All" stands for where series may have no such label.
 ANY = ".*"

@@ -25,7 +25,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._health.readings impo
 from ansible_collections.gaudi3.scale.plugins.module_utils._mirror import lock_of, refuse_unfit
 from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies.certificate import Long, Progress, todo
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
-from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade import planned, record, standing
+from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade import planned, record, rehearsed, standing
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.plan import Wish, make
 
 FLEET: dict[str, Any] = {"gaudi-1": node(), "gaudi-2": node()}
@@ -80,7 +80,8 @@ def plan(value: Any) -> None:
     """What the playbook does with a plan."""
     found = planned.read(json.dumps(value))
     standing.problems(found, {}, LOOKS)
-    standing.flashes(found)
+    standing.flashes(found, False)
+    rehearsed.refusals(found, False)
     for name in found["nodes"]:
         standing.next_of(found, DIGEST, {}, name, LOOKS[name], ("", "", []))
 

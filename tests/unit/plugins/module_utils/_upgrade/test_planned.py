@@ -38,7 +38,7 @@ def test_what_was_written_is_read() -> None:
         (lambda plan: plan.update(firmware="$(reboot)"), "firmware is none that a card can have"),
         (lambda plan: plan.update(jobs="kill"), "neither stopped nor move"),
         (lambda plan: plan["batches"].append(["gaudi-1"]), "batches are not of its nodes, each once"),
-        (lambda plan: plan["batches"].append(7), "batches are not of its nodes, each once"),
+        (lambda plan: plan["batches"].append(7), "batches or refusals that are no lists"),
         (lambda plan: plan["nodes"]["gaudi-1"]["up"].insert(1, "rm -rf /"), "steps of gaudi-1 are none"),
         (lambda plan: plan["nodes"]["gaudi-1"]["up"].pop(0), "steps of gaudi-1 are none"),
         (lambda plan: plan["nodes"]["gaudi-1"]["packages"].update(a=["1", "2"]), "steps of gaudi-1 are none"),
