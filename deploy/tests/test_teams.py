@@ -95,6 +95,16 @@ def test_kueue_prints_manifests_and_tells_what_it_leaves_out(folder: Path) -> No
     assert problems(queue) == ["$.spec", "$.spec.resourceGroups[0].flavors[0].resources[0].nominalQuota"]
 
 
+def test_names_that_readers_take_for_something_else_are_in_quotes(folder: Path) -> None:
+    """kubectl's reader takes y for true and 1e5 for a number, which Python's does not."""
+    (folder / "odd.yml").write_text('teams: {y: {users: [anna], quota: {cards: 8}, namespace: "1e5"}}')
+    lines, _said = run(folder, "kueue", "odd.yml", "--label", "rack=0o17", "--label", "gaudi=gaudi3")
+    assert "    rack: '0o17'" in lines and "    gaudi: gaudi3" in lines
+    assert "      kubernetes.io/metadata.name: '1e5'" in lines and "  namespace: '1e5'" in lines
+    (folder / "odd.yml").write_text('teams: {"y": {users: [anna], quota: {cards: 8}}}')
+    assert "  namespace: 'y'" in run(folder, "kueue", "odd.yml")[0]
+
+
 def test_sudoers_prints_a_drop_in(folder: Path) -> None:
     lines, _said = run(folder, "sudoers", "teams.yml", "--job", "vision-a", "--no-password")
     assert lines[-1] == "GAUDI_VISION ALL = (root) NOEXEC: NOPASSWD: GAUDI_VISION_SHOW"

@@ -86,7 +86,7 @@ def kueue_queues(
         found = kueue.manifests(wanted, resource, _pairs(other, "--other"), _pairs(label, "--label"), flavor)
     except Refusal as refusal:
         raise UsageError(str(refusal)) from refusal
-    typer.echo(yaml.safe_dump_all(found, sort_keys=False, explicit_start=True), nl=False)
+    typer.echo(yaml_file.text_of(found), nl=False)
     for note in kueue.notes(wanted):
         typer.echo(note, err=True)
 
