@@ -40,17 +40,16 @@ class Question(NamedTuple):
 def since(given: str, now: Optional[datetime] = None) -> str:
     """A time of the record from 30m, 12h, 7d, or a date with or without a time, in UTC. Refusal of another."""
     ago = _AGO.fullmatch(given)
-    if ago:
-        at = (now or datetime.now(timezone.utc)) - timedelta(**{_UNITS[ago.group(2)]: int(ago.group(1))})
-    else:
-        try:
+    try:
+        if ago:
+            at = (now or datetime.now(timezone.utc)) - timedelta(**{_UNITS[ago.group(2)]: int(ago.group(1))})
+        else:
             at = datetime.fromisoformat(given.replace("Z", "+00:00"))
-        except ValueError:
-            raise Refusal(
-                f"--since is {given!r}: give how long ago (30m, 12h, 7d) or a time in UTC (2026-11-29, "
-                "2026-11-29T08:30)."
-            ) from None
-        at = at.replace(tzinfo=timezone.utc) if at.tzinfo is None else at.astimezone(timezone.utc)
+            at = at.replace(tzinfo=timezone.utc) if at.tzinfo is None else at.astimezone(timezone.utc)
+    except (ValueError, OverflowError):  # no time, or one before the year 1
+        raise Refusal(
+            f"--since is {given!r}: give how long ago (30m, 12h, 7d) or a time in UTC (2026-11-29, 2026-11-29T08:30)."
+        ) from None
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -32,6 +32,9 @@ def test_since() -> None:
     assert since("2026-11-29T08:30+02:00") == "2026-11-29T06:30:00.000Z"
     with pytest.raises(Refusal, match="--since is 'yesterday': give how long ago"):
         since("yesterday")
+    for odd in ("999999d", "0001-01-01T00:00+14:00", "9999-12-31T23:00-12:00"):  # no time of a calendar, in UTC
+        with pytest.raises(Refusal, match=r"--since is '.*': give how long ago"):
+            since(odd, now)
 
 
 def test_a_record_as_a_line() -> None:
