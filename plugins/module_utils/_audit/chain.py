@@ -34,10 +34,11 @@ def parse(line: bytes) -> Optional[dict[str, Any]]:
     """The record of a line; None where it is none, such as what a killed writer left."""
     try:
         found = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     number, previous = (found.get("n"), found.get("previous")) if isinstance(found, dict) else (None, None)
-    whole = isinstance(number, int) and isinstance(previous, str) and HASH.fullmatch(previous)
+    # True is an int to Python, and no number of a line.
+    whole = type(number) is int and isinstance(previous, str) and HASH.fullmatch(previous)
     return found if whole else None
 
 

@@ -76,3 +76,12 @@ def test_a_cut_line_cannot_be_removed_or_invented(tmp_path: Path) -> None:
     assert verify([one, three]).problem.startswith("Line 2: expected a cut line before it")
     assert verify([one, two[:-2] + b"\n", three]).problem.startswith("Line 2: expected a record")
     assert verify([one, b"x" * 11 + b"\n", three]).problem.startswith("Line 3: expected number 3 behind")
+
+
+@pytest.mark.parametrize("planted", [b"[" * 100_000, b'{"n":true,"previous":"' + b"0" * 64 + b'"}'])
+def test_a_planted_line_is_named_and_stops_no_writer(planted: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    path.write_bytes(planted + b"\n")
+    assert verify([planted + b"\n"]).problem.startswith(f"Line 1: expected a record, found {len(planted)} bytes")
+    chain.append(str(path), {"text": "a"})
+    assert path.read_bytes().splitlines()[1].startswith(b'{"n":2,')
