@@ -6,6 +6,8 @@ What role trainer and the Kubernetes launcher know too has the same name here.
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
@@ -14,7 +16,9 @@ from gaudi3_scale.config.section import Section
 from gaudi3_scale.launcher_file import LauncherFile
 
 LAUNCHER = "the Slurm launcher"
-_TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::([0-5]?\d))?(?::([0-5]?\d))?")
+_TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::([0-5]?\d))?(?::([0-5]?\d))?", re.ASCII)
+_LONGEST = 2**31
+"""Seconds, which Slurm counts in 32 bits."""
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@%+:/,=&|*()\[\]!-]*")
 _OWN = ("--job-name", "--nodes", "--ntasks", "--gres", "--gpus", "--time", "--signal", "--requeue", "--no-requeue",
         "--open-mode", "--output", "--error", "--cpus-per-task", "--mem", "--partition", "--account", "--qos",
@@ -42,6 +46,8 @@ def seconds_of(time: str) -> int:
 def _time(value: str) -> str:
     if seconds_of(value) < 1:
         raise ValueError("has to be above 0")
+    if seconds_of(value) >= _LONGEST:
+        raise ValueError(f"has to be below {_LONGEST // 86400} days")
     return value
 
 
@@ -69,6 +75,17 @@ def _line(value: str) -> str:
     if not value.strip() or not value.isprintable():
         raise ValueError("has to be one line of a shell")
     return value
+
+
+def _names(line: str) -> Iterator[str]:
+    """What a line of sbatch's options sets: `--a=1 --b 2` is two options, and the first word is one whatever it is."""
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        raise ValueError(f"{line!r} has a quote without its end") from None
+    for number, word in enumerate(words):
+        if not number or word.startswith("-"):
+            yield word.partition("=")[0]
 
 
 Word = Annotated[str, BeforeValidator(_text), AfterValidator(_word)]
@@ -128,11 +145,12 @@ class SlurmOptions(Section):
     @classmethod
     def _not_ours(cls, options: tuple[str, ...]) -> tuple[str, ...]:
         for each in options:
-            name = each.partition("=")[0].strip()
-            if not name.startswith("--"):
-                raise ValueError(f"{each!r} has to begin with --, as sbatch's long options do")
-            if name in _OWN or name.startswith(("--ntasks", "--gpus", "--mem-")):
-                raise ValueError(f"{name} follows from the other keys: set those")
+            for name in _names(each):
+                if not name.startswith("--"):
+                    raise ValueError(f"{name!r} has to begin with --, as sbatch's long options do")
+                # sbatch takes the beginning of a name for the name.
+                if any(own.startswith(name) for own in _OWN) or name.startswith(("--ntasks", "--gpus", "--mem-")):
+                    raise ValueError(f"{name} follows from the other keys: set those")
         return options
 
 
