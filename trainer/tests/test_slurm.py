@@ -143,6 +143,7 @@ def test_what_the_tasks_are_started_with(tmp_path: Path) -> None:
     assert words == [
         "--kill-on-bad-exit=0",
         "--wait=0",
+        "--export=ALL",  # also where sbatch was called with --export=NONE
         "--cpus-per-task=128",
         "/opt/gaudi3-scale/venv/bin/python",
         "-m",
@@ -179,7 +180,7 @@ def test_a_script_of_the_users_own_is_run_in_place_of_the_trainer(tmp_path: Path
     assert END not in text
     run(text, tmp_path)
     words = (tmp_path / "log.srun").read_text().splitlines()
-    assert words[3] == "--chdir=/app"
+    assert words[4] == "--chdir=/app"
     assert words[-5:] == ["/opt/gaudi3-scale/venv/bin/python", "train.py", "--name", "a b", "$HOME"]
     assert f"GAUDI3_JOB_DIRECTORY={tmp_path}/big" in (tmp_path / "log.env").read_text().splitlines()
     assert written(None, {**own, "command": ["/app/train"], "chdir": None}).count("/app/train") == 1

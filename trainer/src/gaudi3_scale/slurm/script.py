@@ -111,7 +111,8 @@ def _meeting(job: SlurmJob) -> Iterator[str]:
 def _start(job: SlurmJob) -> str:
     """The line that runs the launcher on each node; a node that fails leaves the others to notice it themselves."""
     options = job.options
-    words = ["srun --kill-on-bad-exit=0 --wait=0", f"--cpus-per-task={options.cpu}"]
+    # Where sbatch was called with --export=NONE, as sites have it in SBATCH_EXPORT, srun would take that over.
+    words = ["srun --kill-on-bad-exit=0 --wait=0 --export=ALL", f"--cpus-per-task={options.cpu}"]
     if options.chdir is not None:
         words.append(f"--chdir={options.chdir}")
     lines = [" ".join(words), f"{options.venv}/bin/python -m gaudi3_scale.launch"]
