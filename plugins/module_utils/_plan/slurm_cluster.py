@@ -68,6 +68,7 @@ def cluster(values: Values) -> conf.Cluster:
         stop_timeout=number(values("slurm_stop_timeout")),
         health_interval=number(values("slurm_health_interval")),
         partition=str(values("slurm_partition")),
+        partitions=[entries(each) for each in listed(values("slurm_partitions"))],
         constrains=truth(values, "slurm_constrain_devices"),
         accounting=truth(values, "slurm_accounting"),
         enforce=[str(each) for each in listed(values("slurm_enforce"))],

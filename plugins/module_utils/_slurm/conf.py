@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from .._refusal import Refusal
 
@@ -26,6 +27,9 @@ LIMITS = {"prolog": 45, "task-prolog": 20, "epilog": 45, "health": 55}
 #: Words of AccountingStorageEnforce.
 ENFORCED = ("associations", "limits", "nojobs", "nosteps", "qos", "safe", "wckeys")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
+#: A partition called default would only say what others have.
+_PARTITION = re.compile(r"(?!(?i:default|all)$)[A-Za-z0-9][A-Za-z0-9_.-]*")
+_ACCOUNT = re.compile(r"[a-z0-9_][a-z0-9_.-]*")
 #: Releases of Slurm: 22.05 was run, the others are known from their documents.
 RUN, READ = ("22.05",), ("23.11", "24.05", "24.11", "25.05", "25.11", "26.05")
 
@@ -61,6 +65,9 @@ class Cluster:
     run_folder: str = "/run"
     folder: str = FOLDER
     partition: str = "gaudi"
+    """The default one."""
+    partitions: Sequence[Mapping[str, Any]] = ()
+    """Those with ``name``, ``nodes`` and ``accounts``; empty for ``partition`` alone, with all nodes."""
     constrains: bool = True
     """Whether cgroups keep jobs off other jobs' cards; without, Slurm only tells a job which are its own."""
     accounting: bool = False
@@ -91,7 +98,7 @@ def _restarted(cluster: Cluster, nodes: Sequence[ComputeNode]) -> list[str]:
     """Lines whose change needs a restart."""
     if not nodes:
         raise Refusal("Slurm has no nodes: put hosts into the group gaudi")
-    names = (cluster.name, cluster.controller, cluster.partition, *(node.name for node in nodes))
+    names = (cluster.name, cluster.controller, *(node.name for node in nodes))
     for text in (*names, *(node.host for node in nodes if node.host)):
         if not _NAME.fullmatch(text):
             raise Refusal(f"{text!r} cannot be a name in slurm.conf: use letters, digits, '.' and '-'")
@@ -168,10 +175,42 @@ def _read_again(cluster: Cluster, nodes: Sequence[ComputeNode]) -> list[str]:
         "ReturnToService=2",
         f"HealthCheckProgram={cluster.folder}/health",
         f"HealthCheckInterval={cluster.health_interval}",
-        f"PartitionName={cluster.partition} Nodes=ALL Default=YES State=UP MaxTime=INFINITE",
+        *_partition_lines(cluster, nodes),
     ]
     _own_settings(cluster, lines)
     return lines
+
+
+def _partition_lines(cluster: Cluster, nodes: Sequence[ComputeNode]) -> list[str]:
+    """A line for each partition; Refusal for one that Slurm would take for something else."""
+    known = {node.host: node.name for node in nodes} | {node.name: node.name for node in nodes}
+    lines: dict[str, str] = {}
+    for each in cluster.partitions or [{"name": cluster.partition}]:
+        name = str(each.get("name") or "")
+        if not _PARTITION.fullmatch(name):
+            raise Refusal(
+                f"{name!r} cannot be a partition: use letters, digits, '-', '_' and '.', and neither default nor all"
+            )
+        if name in lines:
+            raise Refusal(f"slurm_partitions has {name} twice: keep one")
+        among = [str(node) for node in each.get("nodes") or ()]
+        unknown = next((node for node in among if node not in known), None)
+        if unknown is not None:
+            raise Refusal(f"The partition {name} has the node {unknown!r}, which is no host of the group gaudi")
+        accounts = [str(account) for account in each.get("accounts") or ()]
+        odd = next((account for account in accounts if not _ACCOUNT.fullmatch(account)), None)
+        if odd is not None:
+            raise Refusal(f"The partition {name} has the account {odd!r}, which is none of Slurm: correct it")
+        if accounts and not set(cluster.enforce) - {"nojobs", "nosteps"}:
+            raise Refusal(
+                f"The partition {name} has accounts, which keeps nobody out while users may name any account: set "
+                "slurm_enforce to [associations, limits, qos]"
+            )
+        where = ",".join(dict.fromkeys(known[node] for node in among)) or "ALL"
+        allowed = f" AllowAccounts={','.join(accounts)}" if accounts else ""
+        default = " Default=YES" if name == cluster.partition else ""
+        lines[name] = f"PartitionName={name} Nodes={where}{allowed}{default} State=UP MaxTime=INFINITE"
+    return list(lines.values())
 
 
 def _own_settings(cluster: Cluster, lines: Sequence[str]) -> list[str]:

@@ -38,6 +38,7 @@ def values(**changed: Any) -> Any:
         "slurm_expected_cards": 8,
         "slurm_cluster_name": "gaudi",
         "slurm_partition": "gaudi",
+        "slurm_partitions": [],
         "slurm_stop_timeout": 120,
         "slurm_health_interval": 300,
         "slurm_constrain_devices": True,
@@ -62,6 +63,15 @@ def test_slurm_conf_has_what_the_nodes_have() -> None:
     assert node in text.splitlines()
     assert [each["restart"] for each in found.values()] == [True, False, True]
     assert [each["reload"] for each in slurm_cluster.controller_files(values())] == [False, True, False]
+
+
+def test_a_team_has_its_partition() -> None:
+    given = values(slurm_partitions=[{"name": "vision", "nodes": ["gaudi-2"], "accounts": ["vision"]}])
+    assert "slurm_enforce to [associations, limits, qos]" in slurm.problem(given)
+    enforced = {"slurm_partitions": given("slurm_partitions"), "slurm_enforce": ["associations", "limits", "qos"]}
+    text = slurm_cluster.files(values(**enforced))[1]["content"]
+    found = [line for line in text.splitlines() if line.startswith("PartitionName=")]
+    assert found == ["PartitionName=vision Nodes=gaudi-2 AllowAccounts=vision State=UP MaxTime=INFINITE"]
 
 
 @pytest.mark.parametrize(

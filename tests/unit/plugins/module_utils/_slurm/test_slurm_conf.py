@@ -145,3 +145,36 @@ def test_limits_are_kept_to_where_that_is_asked_for() -> None:
     twice = dataclasses.replace(asked, settings={"AccountingStorageEnforce": "limits"})
     with pytest.raises(Refusal, match="slurm_settings has AccountingStorageEnforce, which the role writes itself"):
         conf.cluster_files(twice, NODES)
+
+
+def _partitions(**changed: object) -> list[str]:
+    cluster = dataclasses.replace(CLUSTER, accounting=True, enforce=["associations"], **changed)
+    lines = conf.cluster_files(cluster, [dataclasses.replace(NODES[0], host="ml-1"), NODES[1]])[conf.READ_AGAIN]
+    return [line for line in lines.splitlines() if line.startswith("PartitionName=")]
+
+
+def test_partitions_of_teams_are_in_place_of_the_one_of_all() -> None:
+    vision = {"name": "vision_x", "nodes": ["ml-1"], "accounts": ["vision", "speech"]}
+    line = "PartitionName=vision_x Nodes=gaudi-1 AllowAccounts=vision,speech State=UP MaxTime=INFINITE"
+    assert _partitions(partitions=[vision]) == [line], "a node by what it calls itself; nobody has a default"
+    rest = "PartitionName=gaudi Nodes=ALL Default=YES State=UP MaxTime=INFINITE"
+    assert _partitions(partitions=[vision, {"name": "gaudi"}]) == [line, rest]
+    assert _partitions() == [rest]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"partition": "DEFAULT"}, "'DEFAULT' cannot be a partition"),
+        ({"partitions": [{"name": "all"}]}, "'all' cannot be a partition"),
+        ({"partitions": [{"name": "a\nSlurmUser=root"}]}, "cannot be a partition"),
+        ({"partitions": [{"name": "a"}, {"name": "a"}]}, "slurm_partitions has a twice"),
+        ({"partitions": [{"name": "a", "nodes": ["gaudi-9"]}]}, "partition a has the node 'gaudi-9', which is no host"),
+        ({"partitions": [{"name": "a", "accounts": ["b c"]}]}, "partition a has the account 'b c'"),
+        ({"partitions": [{"name": "a", "accounts": ["b"]}], "enforce": ["nojobs"]}, "keeps nobody out"),
+    ],
+)
+def test_partitions_that_would_be_something_else_are_refused(given: dict[str, object], said: str) -> None:
+    cluster = dataclasses.replace(CLUSTER, **{"accounting": True, "enforce": ["associations"], **given})  # type: ignore[arg-type]
+    with pytest.raises(Refusal, match=said):
+        conf.cluster_files(cluster, NODES)
