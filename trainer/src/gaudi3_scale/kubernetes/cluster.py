@@ -10,10 +10,22 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from gaudi3_scale.config.section import Section
-from gaudi3_scale.kubernetes.quantities import Cpu, Folder, HugePages, Label, Memory, Subdomain, Text
+from gaudi3_scale.kubernetes.quantities import (
+    Cpu,
+    Folder,
+    HugePages,
+    Label,
+    LabelName,
+    LabelValue,
+    Memory,
+    Subdomain,
+    Text,
+)
 
 SOURCES = ("claim", "secret", "config_map", "host_path")
 READ_WRITE_MANY = "ReadWriteMany"
+_LAST_ID = 2**31 - 1
+"""Of a user or group, to Kubernetes."""
 
 
 class Volume(Section):
@@ -55,18 +67,30 @@ class Volume(Section):
 class Toleration(Section):
     """A taint of nodes on which the pods run anyway."""
 
-    key: str | None = Field(None, description="of the taint; null = of any")
+    key: LabelName | None = Field(None, description="of the taint; null = of any")
     operator: Literal["Exists", "Equal"] = Field("Equal", description="Equal compares the value too")
-    value: str | None = Field(None, description="of the taint")
+    value: LabelValue | None = Field(None, description="of the taint")
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = Field(None, description="null = any")
     tolerationSeconds: int | None = Field(None, ge=0, description="with NoExecute")
+
+    @model_validator(mode="after")
+    def _as_kubernetes_takes_it(self) -> Self:
+        if self.operator == "Exists" and self.value:
+            raise ValueError("a toleration has the operator Exists, which takes no value: leave it out")
+        if self.operator == "Equal" and self.key is None:
+            raise ValueError("a toleration has the operator Equal, which needs a key: give it, or the operator Exists")
+        if self.tolerationSeconds is not None and self.effect != "NoExecute":
+            raise ValueError("a toleration has tolerationSeconds, which takes the effect NoExecute: give both or none")
+        return self
 
 
 class PodMonitorOptions(Section):
     """Metrics of the job for a Prometheus that the Prometheus operator runs."""
 
     namespace: Label = Field(description="where that Prometheus is; only it reaches the metrics")
-    labels: dict[str, str] = Field(description="by which it selects a PodMonitor, such as {release: prometheus}")
+    labels: dict[LabelName, LabelValue] = Field(
+        description="by which it selects a PodMonitor, such as {release: prometheus}"
+    )
     interval: str | None = Field(
         None, pattern=r"^\d+(ms|s|m)$", description="between two scrapes, such as 15s; null = that of Prometheus"
     )
@@ -114,22 +138,26 @@ class ClusterOptions(Section):
         (), description="Secrets of the namespace whose entries are variables of the processes"
     )
 
-    queue: Subdomain | None = Field(None, description="Kueue's LocalQueue of the namespace")
-    topology_required: str | None = Field(
-        None, min_length=1, description="label of nodes that all pods have to have in common, for Kueue"
+    queue: Subdomain | None = Field(None, max_length=63, description="Kueue's LocalQueue of the namespace")
+    topology_required: LabelName | None = Field(
+        None, description="label of nodes that all pods have to have in common, for Kueue"
     )
-    topology_preferred: str | None = Field(None, min_length=1, description="the same as a wish")
+    topology_preferred: LabelName | None = Field(None, description="the same as a wish")
     pod_monitor: PodMonitorOptions | None = Field(None, description="metrics for Prometheus; null = none")
     network_policy: bool = Field(True, description="let only the job's pods, and Prometheus, reach the job's ports")
 
     image_pull_secrets: tuple[Subdomain, ...] = Field((), description="Secrets of the registry")
     image_folders: tuple[Folder, ...] = Field((), description="folders of the image that the job file may name")
-    node_selector: dict[str, str] = Field({}, description="labels of the nodes")
+    node_selector: dict[LabelName, LabelValue] = Field({}, description="labels of the nodes")
     tolerations: tuple[Toleration, ...] = Field((), description="of taints besides Intel's, in Kubernetes' own form")
     service_account: Subdomain | None = Field(None, description="of the pods, which get no token of it")
-    run_as_user: int | None = Field(None, ge=0, description="user id of the processes; null = the image's")
-    run_as_group: int | None = Field(None, ge=0, description="group id of the processes; null = the image's")
-    fs_group: int | None = Field(None, ge=0, description="group id that owns the volumes; null = no change")
+    run_as_user: int | None = Field(None, ge=0, le=_LAST_ID, description="user id of the processes; null = the image's")
+    run_as_group: int | None = Field(
+        None, ge=0, le=_LAST_ID, description="group id of the processes; null = the image's"
+    )
+    fs_group: int | None = Field(
+        None, ge=0, le=_LAST_ID, description="group id that owns the volumes; null = no change"
+    )
     host_network: bool = Field(False, description="pods have the network of their nodes, beside which no policy holds")
     host_ipc: bool = Field(False, description="pods share the IPC namespace of their nodes")
 

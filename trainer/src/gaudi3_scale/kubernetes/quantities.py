@@ -16,6 +16,8 @@ LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 """RFC 1123, as names of namespaces and labels of DNS are."""
 SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
+_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+
 
 def bytes_of(quantity: str) -> int:
     """Bytes of a quantity with a binary unit; ValueError for any other.
@@ -63,6 +65,25 @@ def _subdomain(value: str) -> str:
     return value
 
 
+def _label_name(value: str) -> str:
+    prefix, slash, name = value.rpartition("/")
+    below = not slash or (len(prefix) <= 253 and SUBDOMAIN.fullmatch(prefix))
+    if not below or not name or not _LABEL_VALUE.fullmatch(name):
+        raise ValueError(
+            "has to be a label's name: up to 63 letters, digits, '-', '_' and '.', with a letter or digit at both "
+            "ends, maybe behind a domain and '/'"
+        )
+    return value
+
+
+def _label_value(value: str) -> str:
+    if not _LABEL_VALUE.fullmatch(value):
+        raise ValueError(
+            "has to be a label's value: up to 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends"
+        )
+    return value
+
+
 def _folder(value: str) -> str:
     parts = value.split("/")
     if not value.startswith("/") or value == "/" or ":" in value or any(part in ("", ".", "..") for part in parts[1:]):
@@ -74,6 +95,8 @@ Memory = Annotated[str, BeforeValidator(_text), AfterValidator(_memory)]
 HugePages = Annotated[str, BeforeValidator(_text), AfterValidator(_huge_pages)]
 Cpu = Annotated[str, BeforeValidator(_text), AfterValidator(_cpu)]
 Label = Annotated[str, AfterValidator(_label)]
+LabelName = Annotated[str, AfterValidator(_label_name)]
+LabelValue = Annotated[str, AfterValidator(_label_value)]
 Subdomain = Annotated[str, AfterValidator(_subdomain)]
 Folder = Annotated[str, AfterValidator(_folder)]
 Text = Annotated[str, BeforeValidator(_text)]
