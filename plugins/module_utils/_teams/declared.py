@@ -14,7 +14,7 @@ from .._refusal import Refusal
 
 #: No '-' in it: the team of a job is what stands before the first '-' of the job's name.
 TEAM = re.compile(r"[a-z][a-z0-9]{0,29}")
-USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
+USER = re.compile(r"[a-z_][a-z0-9_.-]{0,31}")
 NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 #: A host as it calls itself. In capitals, sudo would take it for an alias.
 NODE = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?")
@@ -102,8 +102,8 @@ def _team(name: Any, value: Any) -> TeamEntry:
     for user in users:
         if not isinstance(user, str) or not USER.fullmatch(user) or user == "root":
             raise Refusal(
-                f"{where} has the user {_said(user)}: take 1 to 32 lower-case letters, digits, '-' and '_', a letter "
-                "or '_' first, and not root"
+                f"{where} has the user {_said(user)}: take 1 to 32 lower-case letters, digits, '-', '_' and '.', a "
+                "letter or '_' first, and not root"
             )
     _once(((user, name) for user in users), "User", "name each user once")
     quota = _mapping(entry.get("quota", {}), f"The quota of team {name}", _QUOTA_KEYS)

@@ -23,6 +23,12 @@ def _one(**team: Any) -> Any:
     return {"teams": {"vision": {"users": ["anna"], **team}}}
 
 
+def test_a_user_of_a_directory_may_have_a_dot() -> None:
+    assert teams({"teams": {"vision": {"users": ["anna.k"]}}})[0].users == ("anna.k",)
+    with pytest.raises(Refusal, match=r"the user '\.\.'"):
+        teams({"teams": {"vision": {"users": [".."]}}})
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
