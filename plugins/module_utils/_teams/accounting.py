@@ -18,7 +18,7 @@ QOS = ("Name", "Priority", "GrpTRES", "GrpJobs", "GrpTRESMins", "Flags")
 """Columns of ``sacctmgr -nP show qos``."""
 #: A QOS that has such a name is one of ours.
 PREFIX = "team-"
-_CLUSTER = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
+_CLUSTER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 _GRES = re.compile(r"gres/[a-z][a-z0-9_]*(:[a-z0-9_]+)?")
 
 
@@ -92,12 +92,14 @@ def change(
         raise Refusal(
             f"The gres {printable(repr(gres), 80)} is none: give it as AccountingStorageTRES has it, as gres/gpu"
         )
-    here = [row for row in rows if row.cluster == cluster]
+    # slurm.conf may have capitals, which the accounting has not.
+    here = [row for row in rows if row.cluster.lower() == cluster.lower()]
     if not here:
         seen = sorted({printable(row.cluster, 40) for row in rows})
         raise Refusal(
             f"sacctmgr shows no cluster {cluster}, but {few(seen) or 'none'}: give the name of one as --cluster"
         )
+    cluster = here[0].cluster
     commands: list[tuple[str, ...]] = []
     for entry in wanted:
         commands += _level(entry, {each.name: each for each in found}.get(PREFIX + entry.name), gres)

@@ -139,6 +139,11 @@ def test_a_team_is_deleted_only_when_told_and_no_other_account_ever() -> None:
     assert _said(_change([VISION], rows, QOS, remove=True)) == ["delete account where name=speech cluster=hall-2"]
 
 
+def test_a_cluster_is_found_as_slurm_conf_has_it_and_called_as_sacctmgr_does() -> None:
+    found = change([VISION], associations(NOTHING), levels(QOS, "gres/gpu"), "Hall-2")
+    assert found == _change([VISION], NOTHING, QOS) and any("cluster=hall-2" in command for command in found.commands)
+
+
 def test_names_of_others_are_data() -> None:
     rows = NOTHING + ACCOUNTS + "hall-2|vision|$(reboot)|normal|\nhall-2|vision|-i|normal|\n"
     assert _change([VISION], rows, QOS, remove=True) == Change((), ())
