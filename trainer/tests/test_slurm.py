@@ -196,6 +196,8 @@ def test_a_script_of_the_users_own_is_run_in_place_of_the_trainer(tmp_path: Path
         ({}, {"nodes": 1, "processes_per_node": 3}, "processes_per_node is 3, where 1, 2, 4 or 8 are supported"),
         ({}, {"processes_per_node": 4}, "processes_per_node is 4 on 4 nodes, and Slurm may choose other modules"),
         ({}, {"environment": {"SLURM_JOB_ID": "1"}}, "environment has SLURM_JOB_ID, which is Slurm's"),
+        ({}, {"environment": {"folder": "/a"}}, "environment has folder, which the script uses for itself"),
+        ({}, {"environment": {"UID": "5"}}, "environment has UID, which the shell sets: take it out"),
         ({}, {"environment": {"HABANA_VISIBLE_MODULES": "1"}}, "which the task prolog sets: take it out"),
         ({}, {"environment": {"HF_TOKEN": "x"}}, "looks like a secret"),
         ({"output_dir": "run"}, {}, "output_dir is 'run', and the Slurm launcher needs an absolute path"),

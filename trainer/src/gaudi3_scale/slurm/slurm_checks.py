@@ -16,6 +16,10 @@ CARDS = 8
 SETS = (1, 2, 4, 8)
 """Numbers of cards of a node that the vendor supports together."""
 OF_ONE_NODE = ("/tmp", "/var/tmp", "/dev/shm", "/run")
+OF_SCRIPT = ("folder", "head", "port", "code")
+"""Variables of the script itself."""
+OF_SHELL = ("BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID")
+"""Variables that bash lets nobody set."""
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 
@@ -70,6 +74,10 @@ def _environment(options: SlurmOptions) -> Iterator[str]:
     for name in options.environment:
         if name.startswith(("SLURM_", "SBATCH_", "SRUN_")):
             yield f"environment has {name}, which is Slurm's: give its option in options."
+        elif name in OF_SCRIPT:
+            yield f"environment has {name}, which the script uses for itself: choose another name."
+        elif name in OF_SHELL:
+            yield f"environment has {name}, which the shell sets: take it out."
         else:
             yield from variable(name, "the task prolog", secret)
 
