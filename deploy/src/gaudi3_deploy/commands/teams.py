@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 import yaml
 
-from gaudi3_deploy import yaml_file
+from gaudi3_deploy import kubernetes_text, yaml_file
 from gaudi3_deploy.app import app
 from gaudi3_deploy.collection._refusal import Refusal
 from gaudi3_deploy.collection._teams import accounting, declared, kueue, sudo
@@ -86,7 +86,7 @@ def kueue_queues(
         found = kueue.manifests(wanted, resource, _pairs(other, "--other"), _pairs(label, "--label"), flavor)
     except Refusal as refusal:
         raise UsageError(str(refusal)) from refusal
-    typer.echo(yaml_file.text_of(found), nl=False)
+    typer.echo(kubernetes_text.text_of(found), nl=False)
     for note in kueue.notes(wanted):
         typer.echo(note, err=True)
 
