@@ -1,4 +1,4 @@
-"""Statements that go, or whose place others take, and the blocks that they stood in."""
+"""Statements that go, or whose place others take."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper
 
 from gaudi3_migration import arguments as table
-from gaudi3_migration.comments import gone, is_gone, lost, without_gone
+from gaudi3_migration.blocks import Blocks, suite
+from gaudi3_migration.comments import gone, lost
 from gaudi3_migration.facts import HABANA, aliases, dotted, literal, string
 from gaudi3_migration.findings import Finding
 from gaudi3_migration.imports import FUSED, GONE, MOVED, Plan, clashes, from_habana, imported, then, through_module
 from gaudi3_migration.keywords import Pair, code, decide, expression, rewritten_arguments, rewritten_dict
 from gaudi3_migration.names import lookup
 from gaudi3_migration.reading import LAZY_CALLS
-from gaudi3_migration.rewrite import Rewriter
 
 
-class Migration(Rewriter):
+class Migration(Blocks):
     """The whole rewriting of one file."""
 
     def __init__(self, plan: Plan) -> None:
@@ -59,6 +59,13 @@ class Migration(Rewriter):
         if isinstance(first, cst.SimpleStatementLine):
             first = first.with_changes(trailing_whitespace=trailing)
         return cst.FlattenSentinel([first, *after[1:]])
+
+    def leave_SimpleStatementSuite(
+        self, original_node: cst.SimpleStatementSuite, updated_node: cst.SimpleStatementSuite
+    ) -> cst.BaseSuite:
+        """`if lazy: mark_step()`: what takes the place of the statements behind a colon."""
+        parts = [self._statement(old, new) for old, new in zip(original_node.body, updated_node.body, strict=True)]
+        return suite(updated_node, parts)
 
     def _statement(
         self, old: cst.BaseSmallStatement, new: cst.BaseSmallStatement
@@ -329,8 +336,6 @@ class Migration(Rewriter):
         changed = target.with_changes(slice=[cst.SubscriptElement(cst.Index(cst.SimpleString(f'"{pair.name}"')))])
         return new.with_changes(targets=[new.targets[0].with_changes(target=changed)], value=pair.value)
 
-    # -- blocks ---------------------------------------------------------------------------------------------------
-
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
         super().visit_FunctionDef(node)
         self.functions += 1
@@ -338,56 +343,6 @@ class Migration(Rewriter):
     def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
         self.functions -= 1
         return super().leave_FunctionDef(original_node, updated_node)
-
-    def leave_IndentedBlock(
-        self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
-    ) -> cst.IndentedBlock:
-        if not any(is_gone(each) for each in updated_node.body):
-            return updated_node
-        body, waiting = without_gone(updated_node.body)
-        if not body:
-            body = [cst.SimpleStatementLine(body=[cst.Pass()], leading_lines=waiting)]
-            waiting = []
-        return updated_node.with_changes(body=body, footer=[*waiting, *updated_node.footer])
-
-    def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
-        if not any(is_gone(each) for each in updated_node.body):
-            return updated_node
-        body, waiting = without_gone(updated_node.body)
-        return updated_node.with_changes(body=body, footer=[*waiting, *updated_node.footer])
-
-    def leave_Try(self, original_node: cst.Try, updated_node: cst.Try) -> cst.BaseStatement:
-        """A try that only imports what is no more goes, with what it defines in its place."""
-        block = updated_node.body
-        empty = isinstance(block, cst.IndentedBlock) and all(
-            isinstance(each, cst.SimpleStatementLine) and isinstance(each.body[0], cst.Pass) for each in block.body
-        )
-        catches = all(
-            "ImportError" in code(h.type) or "ModuleNotFound" in code(h.type) for h in original_node.handlers if h.type
-        )
-        small = all(
-            isinstance(each, cst.FunctionDef | cst.SimpleStatementLine)
-            for handler in original_node.handlers
-            for each in handler.body.body
-        )
-        if empty and catches and small and updated_node.finalbody is None and updated_node.orelse is None:
-            defined = {
-                each.name.value
-                for h in original_node.handlers
-                for each in h.body.body
-                if isinstance(each, cst.FunctionDef)
-            }
-            assigned = any(
-                not isinstance(part, cst.Pass)
-                for h in original_node.handlers
-                for each in h.body.body
-                if isinstance(each, cst.SimpleStatementLine)
-                for part in each.body
-            )
-            used = any(self.facts.imports.get(name, "") in self.plan.kept for name in defined)
-            if defined and not used and not assigned:
-                return gone(updated_node.leading_lines)
-        return updated_node
 
 
 def rewrite(module: cst.Module, plan: Plan) -> tuple[str, list[Finding]]:
