@@ -2,91 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
-
 import libcst as cst
-from libcst.metadata import ExpressionContext, ExpressionContextProvider, PositionProvider
+from libcst.metadata import ExpressionContext, ExpressionContextProvider
 
 from gaudi3_migration import arguments as table
 from gaudi3_migration import calls
 from gaudi3_migration.comments import Gap
 from gaudi3_migration.facts import HABANA, Kind, dotted, literal, string
-from gaudi3_migration.findings import Certainty, Finding
+from gaudi3_migration.findings import Certainty
 from gaudi3_migration.imports import Plan, then
 from gaudi3_migration.keywords import code, expression, rewritten_arguments, with_keywords, without
 from gaudi3_migration.names import CONFIGURATION, TRAINER_MEMBERS, lookup
 from gaudi3_migration.reading import Reader
+from gaudi3_migration.said import Said
 
-COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try, cst.ClassDef, cst.FunctionDef, cst.Match)
 OWN_LOSSES = ("GaudiDPOTrainer", "GaudiGRPOTrainer", "GaudiRewardTrainer", "GaudiPPOTrainer", "GaudiDDPOTrainer")
 """Trainers that do not take the loss of a causal model itself."""
 LAZY_ONLY = {"wrap_in_hpu_graph", "ModuleCacher", "enable_compiled_autograd", "hpu_initialize", "hpu_set_env"}
 
 
-class Rewriter(cst.CSTTransformer):
+class Rewriter(Said):
     """Rewrites one file; what it met is in `findings`."""
-
-    METADATA_DEPENDENCIES = (PositionProvider, ExpressionContextProvider)
 
     def __init__(self, plan: Plan) -> None:
         super().__init__()
         self.plan = plan
         self.facts = plan.facts
-        self.findings: list[Finding] = []
-        self.comments: list[list[str]] = []
         self.reader = Reader(self.facts, lambda _name: {})
         self.untouched: set[int] = set()
         """Names that are an attribute's or a keyword's, by id."""
         self.optimizer = ""
         """What a trainer that takes no optimizer gets once it is made."""
-        self.header: set[str] = set()
-        """Comments at the top of the file, which are not the first statement's in the tree."""
-
-    # -- what is said ---------------------------------------------------------------------------------------------
-
-    def note(
-        self, node: cst.CSTNode, what: str, then: str, certainty: Certainty = "sure", changes: bool = False
-    ) -> None:
-        line = self.get_metadata(PositionProvider, node).start.line
-        finding = Finding(
-            line, what if len(what) <= 160 else f"{what[:157]}...", then, certainty, changes or certainty == "person"
-        )
-        if finding in self.findings:
-            return
-        self.findings.append(finding)
-        if finding.changes and self.comments:
-            short = what if len(what) <= 70 else f"{what[:67]}..."
-            self.comments[-1].append(f"# migrate: {short}: {then}")
-
-    def _push(self) -> None:
-        self.comments.append([])
-
-    def _commented(self, updated: cst.BaseStatement) -> cst.BaseStatement:
-        lines = cast(Sequence[cst.EmptyLine], getattr(updated, "leading_lines", ()))
-        made = self._new_comments(lines)
-        return updated.with_changes(leading_lines=[*lines, *made]) if made else updated
-
-    def _new_comments(self, lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
-        """Those of the innermost statement that it does not have yet."""
-        there = {each.comment.value for each in lines if each.comment} | self.header
-        new = [text for text in dict.fromkeys(self.comments.pop()) if text not in there]
-        return [cst.EmptyLine(comment=cst.Comment(text)) for text in new]
-
-    def on_visit(self, node: cst.CSTNode) -> bool:
-        if isinstance(node, COMPOUND):
-            self._push()
-        return super().on_visit(node)
-
-    def on_leave(  # type: ignore[override]
-        self, original_node: cst.CSTNode, updated_node: cst.CSTNode
-    ) -> cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.CSTNode]:
-        result = super().on_leave(original_node, updated_node)
-        if isinstance(original_node, COMPOUND):
-            if isinstance(result, cst.BaseStatement):
-                return self._commented(result)
-            self.comments.pop()
-        return cast(cst.CSTNode, result)
 
     # -- names ----------------------------------------------------------------------------------------------------
 
