@@ -200,6 +200,8 @@ CONFIG_KEYS: dict[str, tuple[str, str]] = {
     "use_fused_clip_norm": ("drop; the trainer's own clipping has the same formula", "no"),
 }
 """Keys of gaudi_config.json: what follows, and whether results change once it is dropped."""
+CONFIG_SWITCHES = tuple(key for key in CONFIG_KEYS if key.startswith("use_"))
+"""Those of them that are true or false."""
 
 MODEL_SETTINGS = (
     "attn_softmax_bf16", "use_flash_attention", "flash_attention_recompute", "flash_attention_causal_mask",

@@ -95,8 +95,8 @@ class Facts:
     """Parameters of the program's functions and methods."""
     settings: dict[str, bool] = field(default_factory=dict)
     """Known values of gaudi_config.json."""
-    unknown_config: bool = False
-    """Whether some GaudiConfig is read from a file that is not known."""
+    unread: set[str] = field(default_factory=set)
+    """Calls that make a GaudiConfig of what is not known, such as a file or a variable, as the program writes them."""
     reads: set[str] = field(default_factory=set)
     """Arguments that are no more and that the program reads of its training arguments."""
     loads: Counter[str] = field(default_factory=Counter)

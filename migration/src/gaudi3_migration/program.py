@@ -192,7 +192,7 @@ def _merged(files: Sequence[_Read], known: dict[str, bool] | None) -> bool:
         settings.update(each.facts.settings)
     for each in files:
         each.facts.settings.update(settings)
-    return not any(each.facts.unknown_config for each in files) or bool(known)
+    return not any(each.facts.unread for each in files) or bool(known)
 
 
 def _migrated(read: _Read, config_known: bool) -> Migrated:

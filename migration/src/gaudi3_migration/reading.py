@@ -143,7 +143,11 @@ class Reader(cst.CSTVisitor):
         function = call.func
         if dotted(function).endswith("AutoConfig.from_pretrained"):
             facts.configurations[self.function] = name
-        if isinstance(function, cst.Attribute) and function.attr.value in ("from_pretrained", "from_config"):
+        if isinstance(function, cst.Attribute) and function.attr.value in (
+            "from_pretrained",
+            "from_config",
+            "from_dict",
+        ):
             kind = facts.kind(function.value)
         else:
             kind = facts.kind(function)
@@ -236,17 +240,26 @@ class Reader(cst.CSTVisitor):
         return True
 
     def _config(self, node: cst.Call) -> None:
+        facts, given = self.facts, list(node.args)
         if dotted(node.func).endswith(".from_pretrained"):
-            known = self.read_config(string(node.args[0].value) or "" if node.args else "")
-            if known is None:
-                self.facts.unknown_config = True
-            self.facts.settings.update(known or {})
-            return
-        for argument in node.args:
-            if argument.star:
-                self.facts.unknown_config = True
-            elif argument.keyword and isinstance(literal(argument.value), bool):
-                self.facts.settings[argument.keyword.value] = bool(literal(argument.value))
+            known = self.read_config(string(given[0].value) or "" if given else "")
+            facts.settings.update(known or {})
+            given = given[1:] if known is not None else [cst.Arg(cst.Name("_"), star="**")]
+        pairs: list[tuple[str | None, cst.BaseExpression]] = []
+        for each in given:
+            if isinstance(each.value, cst.Dict) and each.keyword is None:
+                pairs += [
+                    (string(one.key) if isinstance(one, cst.DictElement) else None, one.value)
+                    for one in each.value.elements
+                ]
+            else:
+                pairs.append((each.keyword.value if each.keyword else None, each.value))
+        for key, value in pairs:
+            known_value = literal(value)
+            if isinstance(known_value, bool) and key is not None:
+                facts.settings[key] = known_value
+            elif key is None or key in table.CONFIG_SWITCHES:
+                facts.unread.add(cst.Module([]).code_for_node(node))
 
     def role(self, node: cst.Call) -> str:
         """What a call gives its keywords to: trainer, arguments, pipeline, call (of one), accelerator; or nothing."""

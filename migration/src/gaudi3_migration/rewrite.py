@@ -50,6 +50,7 @@ class Rewriter(Said):
 
     def visit_Assign(self, node: cst.Assign) -> None:
         for each in node.targets:
+            self.untouched.add(id(each.target))
             name = dotted(each.target)
             if name.endswith((".add_bos_token", ".add_eos_token")) and not name.startswith("self."):
                 self.note(node, name, "every fast tokenizer obeys it now: texts may have a token more", "likely", True)
@@ -61,8 +62,15 @@ class Rewriter(Said):
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
         if id(original_node) in self.untouched:
             return updated_node
+        self._config_used(original_node)
         new = self.plan.renamed.get(original_node.value)
         return updated_node if new is None else updated_node.with_changes(value=new)
+
+    def _config_used(self, node: cst.BaseExpression) -> None:
+        """Say where GaudiConfig is used otherwise than called, which stays: nothing imports it any more."""
+        row = self.facts.row(node)
+        if row is not None and row.kind == "config":
+            self.note(node, code(node), "no successor: nothing imports it any more: remove it here", "person")
 
     def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.BaseExpression:
         value = string(original_node) or ""
@@ -83,16 +91,21 @@ class Rewriter(Said):
                     original_node, dotted(original_node), then(row), "person" if row.person else "sure", row.changes
                 )
             return expression(self.plan.replaced[qualified])
+        self._config_used(original_node)
         if qualified in self.plan.kept and "." in dotted(original_node):
             row = lookup(qualified)
             self.note(original_node, dotted(original_node), then(row) if row else "no successor", "person")
             return updated_node
         name, base = original_node.attr.value, dotted(original_node.value)
+        read = self.get_metadata(ExpressionContextProvider, original_node, None) == ExpressionContext.LOAD
         if base in self.facts.configs and name in table.CONFIG_KEYS:
+            if not read:
+                if id(original_node) not in self.untouched:
+                    self.note(original_node, f"{base}.{name}", f"no successor: {table.CONFIG_KEYS[name][0]}", "person")
+                return updated_node
             known = self.facts.settings.get(name, False)
             self.note(original_node, f"{base}.{name}", f"{known}: {table.CONFIG_KEYS[name][0]}", "sure", True)
             return cst.Name(str(known))
-        read = self.get_metadata(ExpressionContextProvider, original_node, None) == ExpressionContext.LOAD
         if read and name in CONFIGURATION and base.rpartition(".")[2] == "config":
             asked = f'getattr({base}, "{name}", {CONFIGURATION[name]})'
             self.note(original_node, f"{base}.{name}", asked)
@@ -268,8 +281,10 @@ class Rewriter(Said):
 
     def _noted_config(self, node: cst.Call) -> None:
         known = ", ".join(f"{key}={value}" for key, value in self.facts.settings.items())
-        if self.facts.unknown_config and not known:
-            ask = "no successor: give the file with --gaudi-config: it decides about optimizer and bf16"
+        if cst.Module([]).code_for_node(node) in self.facts.unread:
+            file = dotted(node.func).endswith(".from_pretrained")
+            ask = "give the file with --gaudi-config" if file else "look what is in it"
+            ask = f"no successor: {ask}: it decides about optimizer and bf16"
             self.note(node, code(node), ask, "person", True)
         else:
             self.note(node, code(node), f"removed; {known or 'all keys have their defaults'}", "sure", True)
@@ -324,6 +339,8 @@ class Rewriter(Said):
                     "sure",
                     True,
                 )
+        if self.facts.settings.get("use_fused_adam") and not self.plan.fused:
+            self.note(node, "use_fused_adam", "no successor: give optimizer_cls_and_kwargs where it is true", "person")
         if not self.plan.fused or "optimizers" in given or "optimizer_cls_and_kwargs" in given or training is None:
             if self.plan.fused and training is None and given:
                 self.note(

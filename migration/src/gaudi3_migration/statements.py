@@ -267,7 +267,11 @@ class Migration(Blocks):
         if isinstance(target, cst.Attribute):
             base, attribute = dotted(target.value), target.attr.value
             if base in self.facts.configs:
-                self.note(old, code(old), f"removed: {table.CONFIG_KEYS.get(attribute, ('no such key', ''))[0]}")
+                then_do = table.CONFIG_KEYS.get(attribute, ("no such key", ""))[0]
+                if attribute in table.CONFIG_SWITCHES and not isinstance(literal(old.value), bool):
+                    self.note(old, code(old), f"no successor: {then_do}", "person")
+                else:
+                    self.note(old, code(old), f"removed: {then_do}")
                 return None
             if (
                 base in self.facts.arguments
