@@ -93,6 +93,8 @@ class Facts:
     """Functions that hand all their keywords on, and to what role."""
     functions: dict[str, set[str]] = field(default_factory=dict)
     """Parameters of the program's functions and methods."""
+    seconds: dict[str, str] = field(default_factory=dict)
+    """Second positional parameters of functions, and of the constructors of classes; `*` where any number is taken."""
     settings: dict[str, bool] = field(default_factory=dict)
     """Known values of gaudi_config.json."""
     unread: set[str] = field(default_factory=set)
@@ -144,6 +146,13 @@ class Facts:
             role = row.role or ("config" if row.kind == "config" else "class" if row.kind == "class" else "")
             return Kind(role, row.name) if role else None
         return self.kinds.get(dotted(node)) if node is not None else None
+
+    def takes_configuration(self, function: cst.BaseExpression) -> bool:
+        """Whether the second positional argument of a trainer, or of what makes one, is the Gaudi configuration."""
+        name = dotted(function).removeprefix("self.")
+        if self.kind(function) is None and name in self.wrappers:
+            return self.seconds.get(name) == "*"
+        return self.seconds.get(name, "gaudi_config") in ("gaudi_config", "*")
 
     @property
     def _argument_fields(self) -> set[str]:

@@ -128,7 +128,10 @@ def other(role: str, pair: Pair, present: set[str], facts: Facts, note: Note) ->
         if pair.name == "gaudi_config":
             note(text, "drop; its keys: see GaudiConfig", "sure", False)
             return Decision()
-        if pair.name == "tokenizer" and "processing_class" not in present:
+        if pair.name == "tokenizer" and "processing_class" in present:
+            note(text, "no successor: processing_class= is given too: remove one", "person", True)
+            return None
+        if pair.name == "tokenizer":
             note(text, "processing_class=", "sure", False)
             return Decision([Pair("processing_class", pair.value)])
         return None

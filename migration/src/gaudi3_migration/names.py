@@ -199,6 +199,7 @@ TRAINER_MEMBERS = {
     "_activate_neftune": "",
     "propagate_args_to_deepspeed": "",
     "htcore": "",
+    "gaudi_config": "",
     "use_hpu_amp": "",
     "use_cpu_amp": "",
     "already_wrapped_for_hpu_graphs": "",

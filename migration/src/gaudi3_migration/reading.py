@@ -77,6 +77,13 @@ class Reader(cst.CSTVisitor):
         given = node.params
         names = {each.name.value for each in (*given.posonly_params, *given.params, *given.kwonly_params)}
         self.facts.functions.setdefault(node.name.value, set()).update(names)
+        positional = [each.name.value for each in (*given.posonly_params, *given.params)]
+        if positional[:1] == ["self"]:
+            positional = positional[1:]
+        star = ["*", "*"] if isinstance(given.star_arg, cst.Param) else []
+        second = [*positional, *star, "", ""][1]
+        made = self.classes[-1] if node.name.value == "__init__" and self.classes else node.name.value
+        self.facts.seconds[made] = second
 
     def leave_FunctionDef(self, original_node: cst.FunctionDef) -> None:
         self.functions.pop()

@@ -314,8 +314,16 @@ class Rewriter(Said):
 
     def _trainer_call(self, node: cst.Call, args: list[cst.Arg], before: Gap) -> tuple[list[cst.Arg], Gap]:
         positional = [each for each in args if each.keyword is None and not each.star]
-        offset = 1 if dotted(node.func).rpartition(".")[2] == "partial" else 0
-        if len(positional) > 1 + offset:
+        offset = 1 if dotted(node.func).rpartition(".")[2] in ("partial", "__init__") else 0
+        starred = any(each.star == "*" for each in args)
+        if starred:
+            named = [code(each.value) for each in args if each.star == "*"]
+            around = self.reader.functions[-1].params.star_arg if self.reader.functions else None
+            handed = isinstance(around, cst.Param) and named == [around.name.value]
+            if not handed:
+                then = "no successor: the second argument was the Gaudi configuration: look what is in it"
+                self.note(node, f"*{named[0]}", then, "person")
+        if len(positional) > 1 + offset and self.facts.takes_configuration(node.func):
             second = positional[1 + offset]
             self.note(node, f"the second argument, {code(second.value)}", "drop: it is the Gaudi configuration")
             args, before = without(args, second, before)
