@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 from libcst.metadata import ExpressionContext, ExpressionContextProvider
 
@@ -13,7 +15,7 @@ from gaudi3_migration.findings import Certainty
 from gaudi3_migration.imports import Plan, then
 from gaudi3_migration.keywords import code, expression, rewritten_arguments, with_keywords, without
 from gaudi3_migration.names import CONFIGURATION, TRAINER_MEMBERS, lookup
-from gaudi3_migration.reading import Reader
+from gaudi3_migration.reading import LAZY_CALLS, Reader
 from gaudi3_migration.said import Said
 
 OWN_LOSSES = ("GaudiDPOTrainer", "GaudiGRPOTrainer", "GaudiRewardTrainer", "GaudiPPOTrainer", "GaudiDDPOTrainer")
@@ -72,16 +74,6 @@ class Rewriter(Said):
         if row is not None and row.kind == "config":
             self.note(node, code(node), "no successor: nothing imports it any more: remove it here", "person")
 
-    def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.BaseExpression:
-        value = string(original_node) or ""
-        if HABANA in value and len(value) < 100 and " " not in value:
-            self.note(original_node, f"the text {value!r}", "no successor: look where it is imported by name", "person")
-        elif "gaudi_spawn" in value and "\n" not in value:
-            self.note(
-                original_node, f"the text {value!r}", "no successor: start by torchrun --nproc_per_node", "person"
-            )
-        return updated_node
-
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
         qualified = self.facts.qualified(original_node)
         if qualified in self.plan.replaced:
@@ -124,13 +116,14 @@ class Rewriter(Said):
         elif (
             row is not None
             and row.where == HABANA.replace(".", "-")
-            and base
+            and (base or isinstance(original.value, cst.Subscript | cst.Call))
             and name not in self.facts.own
             and name not in table.MODEL_SETTINGS
             and not self._foreign(base)
-            and (base.partition(".")[0] != "self" or inside)
+            and (base.partition(".")[0] != "self" or inside or (base == "self" and self._around() == "arguments"))
         ):
-            self.note(original, f"{base}.{name}", f"no successor: look what {base} is; {row.do}", "person")
+            of = base or code(original.value)
+            self.note(original, f"{of}.{name}", f"no successor: look what {of} is; {row.do}", "person")
         if base in self.facts.trainers or (base == "self" and self._trainer_around()):
             if name == "tokenizer":
                 self.note(original, f"{base}.tokenizer", "processing_class")
@@ -146,9 +139,13 @@ class Rewriter(Said):
         """Whether something is of an imported module that is not optimum-habana's."""
         return not self.facts.imports.get(base.partition(".")[0], HABANA).startswith(HABANA)
 
-    def _trainer_around(self) -> bool:
+    def _around(self) -> str:
+        """What the class around is to a migration."""
         kind = self.facts.kinds.get(self.reader.classes[-1]) if self.reader.classes else None
-        return kind is not None and kind.role == "trainer"
+        return "" if kind is None else kind.role
+
+    def _trainer_around(self) -> bool:
+        return self._around() == "trainer"
 
     def visit_IfExp(self, node: cst.IfExp) -> None:
         if isinstance(node.test, cst.Attribute) and node.test.attr.value == "use_legacy_prediction_loop":
@@ -251,8 +248,14 @@ class Rewriter(Said):
             self.note(
                 original, code(original), "read as the program's own argument, or the default given here", "likely"
             )
-        if last in LAZY_ONLY and self.facts.qualified(original.func).startswith("habana_frameworks"):
+        if last in ("hasattr", "setattr") and len(original.args) > 1:
+            row = table.BY_ARGUMENT.get(string(original.args[1].value) or "")
+            if row is not None and row.where == "optimum-habana" and row.name not in self.facts.own:
+                self.note(original, code(original), f"no successor: look what it is for; {row.do}", "person")
+        away = last in LAZY_ONLY or (last in LAZY_CALLS and id(original) not in self.untouched)
+        if away and self.facts.qualified(original.func).startswith("habana_frameworks"):
             self.note(original, f"{last}()", "no successor: remove it: of lazy mode alone", "person")
+        self._dictionary_call(original, name)
         if last == "generate" and last not in self.facts.functions:
             updated = calls.generation(updated, note)
         updated = calls.processor(updated, self.reader.function, self.facts, note)
@@ -278,6 +281,26 @@ class Rewriter(Said):
                 ]
                 updated = updated.with_changes(args=args)
         return updated
+
+    def visit_Expr(self, node: cst.Expr) -> None:
+        self.untouched.add(id(node.value))
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        if dotted(node.target) in self.facts.dicts:
+            self._keys_unseen(node, node.value, dotted(node.target))
+
+    def _dictionary_call(self, call: cst.Call, name: str) -> None:
+        """Say where a dictionary of keywords gets more of them."""
+        owner, _, method = name.rpartition(".")
+        if method in ("update", "setdefault") and owner in self.facts.dicts:
+            self._keys_unseen(call, call, owner)
+
+    def _keys_unseen(self, node: cst.CSTNode, given: cst.CSTNode, name: str) -> None:
+        words = set(re.findall(r"\w+", code(given)))
+        keys = sorted(words & table.BY_ARGUMENT.keys())
+        if keys:
+            role = self.facts.dicts[name]
+            self.note(node, f"{name}, given to {role}", f"no successor: look at {', '.join(keys)} in it", "person")
 
     def _noted_config(self, node: cst.Call) -> None:
         known = ", ".join(f"{key}={value}" for key, value in self.facts.settings.items())

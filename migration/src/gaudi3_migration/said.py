@@ -8,6 +8,7 @@ from typing import cast
 import libcst as cst
 from libcst.metadata import ExpressionContextProvider, PositionProvider
 
+from gaudi3_migration.facts import HABANA, string
 from gaudi3_migration.findings import Certainty, Finding
 
 COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try, cst.ClassDef, cst.FunctionDef, cst.Match)
@@ -67,3 +68,22 @@ class Said(cst.CSTTransformer):
                 return self._commented(result)
             self.comments.pop()
         return cast(cst.CSTNode, result)
+
+    def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.BaseExpression:
+        value = string(original_node) or ""
+        if HABANA in value and len(value) < 100 and " " not in value:
+            self.note(original_node, f"the text {value!r}", "no successor: look where it is imported by name", "person")
+        elif "gaudi_spawn" in value and "\n" not in value:
+            self.note(
+                original_node, f"the text {value!r}", "no successor: start by torchrun --nproc_per_node", "person"
+            )
+        return updated_node
+
+    def leave_FormattedStringText(
+        self, original_node: cst.FormattedStringText, updated_node: cst.FormattedStringText
+    ) -> cst.FormattedStringText:
+        if "gaudi_spawn.py" in original_node.value:
+            self.note(
+                original_node, "the text 'gaudi_spawn.py'", "no successor: start by torchrun --nproc_per_node", "person"
+            )
+        return updated_node
