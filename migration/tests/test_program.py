@@ -49,6 +49,7 @@ COMMAND = [
         (b"x = " + b"-" * 2000 + b"1", "nested too deep"),
         (b"x = " + b"+".join([b"a"] * 3000), "nested too deep"),
         (b"x = 1\0", "no Python|cannot be read"),
+        (b"# -*- coding: latin-1 -*-\nx = '\xe9'\n", "is not UTF-8 at byte 31: save the program as UTF-8"),
     ],
 )
 def test_what_is_no_program_is_one_sentence(content: bytes | None, sentence: str, tmp_path: Path) -> None:
@@ -106,9 +107,23 @@ def test_a_file_of_arguments_is_migrated_alone(tmp_path: Path) -> None:
     path = tmp_path / "args.json"
     path.write_text('{"use_habana": true, "seed": 1}')
     assert migrate_json_file(path).after == '{\n    "seed": 1\n}\n'
-    path.write_text("[")
-    with pytest.raises(MigrationError, match="is no JSON object"):
-        migrate_json_file(path)
+    for no_object in ("[", "", "3", "null", '"zero_optimization"', "[" * 100_000):
+        path.write_text(no_object)
+        with pytest.raises(MigrationError, match="is no JSON object"):
+            migrate_json_file(path)
+
+
+def test_a_mark_at_the_beginning_of_a_file_stays(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text("\ufefffrom optimum.habana import GaudiTrainer\n")
+    assert migrate(path)[0].after == "\ufefffrom transformers import Trainer\n"
+
+
+def test_a_notebook_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "train.ipynb"
+    path.write_text('{"cells": [{"source": ["from optimum.habana import GaudiTrainer"]}]}')
+    with pytest.raises(MigrationError, match="is a notebook: give the program that jupyter nbconvert"):
+        migrate(path)
 
 
 def test_a_plain_fine_tuning_is_a_job(tmp_path: Path) -> None:

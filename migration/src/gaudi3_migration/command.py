@@ -115,6 +115,8 @@ def migrated_json(text: str, own: Collection[str]) -> tuple[str, list[Finding]]:
     result: dict[str, Any] = {}
     found: list[Finding] = []
     given = json.loads(text)
+    if not isinstance(given, dict):
+        raise ValueError("it has no keys")
     if DEEPSPEED in given:
         return text, [Finding(0, DEEPSPEED, table.FILES["deepspeed"])]
     for key, value in given.items():

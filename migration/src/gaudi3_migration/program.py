@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from gaudi3_migration.facts import Facts, Kind
 
 
+MARK = "\ufeff"
+"""What some editors begin a UTF-8 file with; Python takes it."""
 DEEPEST = 120
 """Nodes of the tree in one another; ordinary programs have about thirty."""
 
@@ -40,6 +42,8 @@ class _Read:
 
 def source_of(path: Path) -> str:
     """The text of a program; MigrationError where it is none."""
+    if path.suffix == ".ipynb":
+        raise MigrationError(f"{path} is a notebook: give the program that jupyter nbconvert --to script makes of it.")
     try:
         return path.read_bytes().decode()
     except FileNotFoundError:
@@ -49,7 +53,7 @@ def source_of(path: Path) -> str:
     except OSError as error:
         raise MigrationError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise MigrationError(f"{path} is not UTF-8 at byte {error.start}: give a Python program.") from error
+        raise MigrationError(f"{path} is not UTF-8 at byte {error.start}: save the program as UTF-8.") from error
 
 
 def parsed(path: Path, source: str) -> cst.Module:
@@ -57,7 +61,9 @@ def parsed(path: Path, source: str) -> cst.Module:
     import libcst as cst
 
     try:
-        depth = _depth(ast.parse(source))  # first, as libcst's parser ends the process where nesting is too deep for it
+        depth = _depth(
+            ast.parse(source.removeprefix(MARK))
+        )  # first, as libcst's parser ends the process where nesting is too deep for it
         if depth > DEEPEST:
             raise MigrationError(f"{path} is nested too deep to be read.")
         return cst.parse_module(source)
@@ -105,7 +111,7 @@ def migrate_json_file(path: Path) -> Migrated:
     before = source_of(path)
     try:
         after, findings = migrated_json(before, ())
-    except (ValueError, AttributeError) as error:
+    except (ValueError, RecursionError) as error:
         raise MigrationError(f"{path} is no JSON object of arguments: {error}.") from error
     return Migrated(path, before, after if findings else before, findings)
 
@@ -201,6 +207,8 @@ def _migrated(read: _Read, config_known: bool) -> Migrated:
     if not uses(read):
         return Migrated(read.path, read.source, read.source)
     after, findings = statements.rewrite(read.module, imports.plan(read.facts, config_known))
+    if read.source.startswith(MARK):  # which libcst leaves out
+        after = f"{MARK}{after}"
     result = Migrated(read.path, read.source, after, findings)
     from gaudi3_migration import arguments
 
