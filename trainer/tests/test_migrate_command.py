@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -40,6 +41,34 @@ def test_it_writes_where_it_is_told(program: Path, tmp_path: Path) -> None:
     assert code == 0 and printed == "" and "Trainer(model=m" in (tmp_path / "new.py").read_text()
     assert json.loads(report.read_text())["left"] == 0
     assert run(program, "--write")[0] == 0 and "optimum" not in program.read_text().split("\n")[0]
+
+
+def test_a_program_is_replaced_whole_or_not_at_all(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program.chmod(0o755)
+    (tmp_path / "link.py").symlink_to(program)
+
+    def full(_file: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        code, _printed, said = run(program, "--write")
+    assert code == 2 and "--write is" in said and "No space left on device" in said
+    assert program.read_text() == PROGRAM
+    assert run(tmp_path / "link.py", "--write")[0] == 0
+    assert "GaudiTrainer" not in program.read_text() and program.stat().st_mode & 0o777 == 0o755
+    assert (tmp_path / "link.py").is_symlink() and sorted(each.name for each in tmp_path.iterdir()) == [
+        "link.py",
+        "program.py",
+    ]
+
+
+@pytest.mark.parametrize(("place", "sentence"), [(".", "is a folder: give a file"), ("/dev/full", "No space left")])
+def test_a_report_that_cannot_be_written_is_one_sentence(program: Path, place: str, sentence: str) -> None:
+    code, _printed, said = run(program, "--json", program.parent / place)
+    assert code == 2 and "--json is" in said and sentence in said
 
 
 def test_what_is_left_for_a_person_is_another_exit_code(program: Path) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shlex
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,6 +14,7 @@ import typer
 
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.extras import how_to_install
+from gaudi3_scale.files import draft, opened_folder
 
 if TYPE_CHECKING:
     from gaudi3_migration import Migrated
@@ -49,6 +53,8 @@ def migrate(
 
     if write and output is not None:
         raise ConfigError("--write and --output exclude each other: give one.")
+    if json_file is not None and json_file.is_dir():
+        raise ConfigError(f"--json is {json_file}, which is a folder: give a file.")
     if json_file is not None and not json_file.absolute().parent.is_dir():
         raise ConfigError(f"--json is {json_file}, whose folder does not exist: make it, or give another file.")
     try:
@@ -74,19 +80,30 @@ def migrate(
         typer.echo(f"command: {shlex.join(rewritten)}", err=True)
     typer.echo(migration.text(files), nl=False, err=True)
     if json_file is not None:
-        json_file.write_text(json.dumps(migration.record(files), indent=2) + "\n")
+        _written(json_file, json.dumps(migration.record(files), indent=2) + "\n", "--json")
     if any(each.left for each in files):
         raise typer.Exit(LEFT)
 
 
-def _written(output: Path | None, text: str) -> None:
+def _written(output: Path | None, text: str, option: str = "--output") -> None:
+    """Print a text, or put it in a file's place, whose mode it keeps: whole, or not at all."""
     if output is None:
         typer.echo(text, nl=False)
         return
+    place = output.resolve()
     try:
-        output.write_text(text)
+        if place.exists() and not place.is_file():
+            place.write_text(text, encoding="utf-8", newline="")
+            return
+        mode = stat.S_IMODE(place.stat().st_mode) if place.exists() else None
+        if mode is not None and not os.access(place, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        with opened_folder(place.parent) as folder, draft(folder, place.name) as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            file.write(text.encode())
     except OSError as error:
-        raise ConfigError(f"--output is {output}, which cannot be written: {error.strerror}.") from error
+        raise ConfigError(f"{option} is {output}, which cannot be written: {error.strerror}.") from error
 
 
 def _programs(files: list[Migrated], write: bool, output: Path | None) -> None:
@@ -103,4 +120,5 @@ def _programs(files: list[Migrated], write: bool, output: Path | None) -> None:
             f"--output is {output}, which is no folder: {names} is rewritten too and goes beside the program."
         )
     for each in changed if write else files:
-        _written(each.path if write else output / each.path.name if output and output.is_dir() else output, each.after)
+        place = each.path if write else output / each.path.name if output and output.is_dir() else output
+        _written(place, each.after, "--write" if write else "--output")
