@@ -13,6 +13,7 @@ from typing import Any
 
 import answering
 import pytest
+import torch
 
 import gaudi3_scale
 from gaudi3_scale.errors import ConfigError, TrainerError
@@ -51,6 +52,11 @@ def test_more_prompts_than_may_wait_keep_their_order(server: OptimizedInferenceS
     asked = [f"prompt {'x' * index}" for index in range(12)]
     found = server.generate(asked, max_new_tokens=5)
     assert found == [reference(folder, prompt, 5) for prompt in asked]
+
+
+def test_prompts_of_a_generator_and_of_tensors(server: OptimizedInferenceServer, folder: Path) -> None:
+    assert server.generate((each for each in ("abc", "ab")), 3) == server.generate(["abc", "ab"], 3)
+    assert server.generate([torch.tensor([97, 98])], 3) == server.generate([[97, 98]], 3)
 
 
 def test_limits_of_each_request_and_options_of_all(server: OptimizedInferenceServer, folder: Path) -> None:
@@ -157,11 +163,18 @@ def test_close_ends_who_waits(folder: Path) -> None:
         ({"engine": "vllm"}, "is not installed"),
         ({"engine_options": {"a": 1}}, "engine_options are vLLM's"),
         ({"max_length": 9999}, "made for 256"),
+        ({"max_length": 0}, "max_length is 0: give a whole number of at least 1"),
+        ({"max_length": "64"}, "max_length is '64'"),
+        ({"max_batch_size": "3"}, "max_batch_size is '3'"),
+        ({"max_waiting": 1.5}, "max_waiting is 1.5"),
+        ({"device": "hpu:1"}, "device is 'hpu:1': give auto, hpu, cuda or cpu"),
+        ({"dtype": "int8"}, "as int8: LlamaForCausalLM cannot be instantiated"),
+        ({"model_path": None}, "model_path is None: give a folder"),
     ],
 )
 def test_arguments_that_will_not_do(folder: Path, given: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        OptimizedInferenceServer(folder, **{"device": "cpu", **given})
+        OptimizedInferenceServer(**{"model_path": folder, "device": "cpu", **given})
 
 
 def test_folders_that_will_not_do(tmp_path: Path) -> None:
@@ -169,6 +182,13 @@ def test_folders_that_will_not_do(tmp_path: Path) -> None:
         OptimizedInferenceServer(tmp_path / "none")
     with pytest.raises(ConfigError, match=r"has no config\.json"):
         OptimizedInferenceServer(tmp_path)
+    answering.model().save_pretrained(tmp_path)
+    (tmp_path / "tokenizer.json").write_text("{")
+    with pytest.raises(ConfigError, match=r"transformers cannot load .*: export the model again"):
+        OptimizedInferenceServer(tmp_path, device="cpu")
+    (tmp_path / "config.json").write_text("[]")
+    with pytest.raises(ConfigError, match=r"transformers cannot load .*: export the model again"):
+        OptimizedInferenceServer(tmp_path, device="cpu")
 
 
 @pytest.mark.parametrize(
@@ -181,6 +201,15 @@ def test_folders_that_will_not_do(tmp_path: Path) -> None:
         (lambda server: server.generate(["a"], top_p=0), "Top_p is 0"),
         (lambda server: server.generate(["a"], temperature=float("nan")), "Temperature must be 0 or more"),
         (lambda server: server.generate(["a"], stop=("",)), "text of stop is empty"),
+        (lambda server: server.generate(["a"], stop=[3]), "stop is .3.: give texts"),
+        (lambda server: server.generate(["a"], max_new_tokens="3"), "max_new_tokens is '3': give a whole number"),
+        (lambda server: server.generate(["a"], temperature="1"), "temperature is '1': give a number"),
+        (
+            lambda server: server.generate(["a"], seed=2**70, temperature=1, max_new_tokens=2),
+            "Seed is .*: give one of 64",
+        ),
+        (lambda server: server.generate([[1.5]]), "prompt is .1.5.: give a text or token ids"),
+        (lambda server: server.generate(None), "prompts is None: give a list"),
     ],
 )
 def test_calls_that_will_not_do(server: OptimizedInferenceServer, call: Any, said: str) -> None:

@@ -175,12 +175,11 @@ class Batcher:
         if admitted:
             parts = [self._running] if self._running else []
             # Known as running while its prompt is computed, so that it ends with the server, whatever happens.
-            rows = [_Row(ticket, self._loaded.tokenizer) for ticket in admitted]
             try:
-                parts += self._prefilled(rows)
+                parts += self._prefilled([_Row(ticket, self._loaded.tokenizer) for ticket in admitted])
             except BaseException as error:
-                for row in rows:
-                    row.ticket.fail(error)
+                for ticket in admitted:
+                    ticket.fail(error)
                 raise
             self._running = _merged(parts) if parts else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.serving.request import AnswerPiece, Completion, Engine, Prompt, Request, ServerBusy, Ticket
 
 EngineName = Literal["auto", "vllm", "transformers"]
+DEVICES = ("auto", "hpu", "cuda", "cpu")
 _LAST = None
 
 
@@ -57,10 +58,18 @@ class OptimizedInferenceServer:
         Raises:
             ConfigError: The folder, the device or an argument will not do.
         """
+        if not isinstance(model_path, str | Path):
+            raise ConfigError(f"model_path is {model_path!r}: give a folder that gaudi3-train export wrote.")
         folder = Path(model_path)
-        for name, value in (("max_batch_size", max_batch_size), ("max_waiting", max_waiting)):
-            if value < 1:
-                raise ConfigError(f"{name} is {value}: give at least 1.")
+        for name, value in (
+            ("max_batch_size", max_batch_size),
+            ("max_waiting", max_waiting),
+            ("max_length", 1 if max_length is None else max_length),
+        ):
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ConfigError(f"{name} is {value!r}: give a whole number of at least 1.")
+        if device not in DEVICES:
+            raise ConfigError(f"device is {device!r}: give {', '.join(DEVICES[:-1])} or {DEVICES[-1]}.")
         if not folder.is_dir():
             raise ConfigError(f"{folder} is no folder: give one that gaudi3-train export wrote.")
         self.engine: str = _engine(engine)
@@ -197,10 +206,15 @@ def _engine(wanted: str) -> str:
 
 
 def _requests(
-    prompts: Sequence[Prompt | Request], max_new_tokens: int | None, options: dict[str, Any]
+    given: Iterable[Prompt | Request], max_new_tokens: int | None, options: dict[str, Any]
 ) -> list[Request | ConfigError]:
     """A request for each prompt, or what is wrong with it."""
-    if isinstance(prompts, str | Request) or (prompts and all(isinstance(each, int) for each in prompts)):
+    try:
+        prompts = [given] if isinstance(given, str | Request) else list(given)
+        alone = isinstance(given, str | Request) or (prompts and all(isinstance(each, int) for each in prompts))
+    except TypeError:
+        raise ConfigError(f"prompts is {given!r}: give a list of texts, or of lists of token ids.") from None
+    if alone:
         raise ConfigError("A list of prompts is needed: put the prompt into a list.")
     if max_new_tokens is not None:
         options = {**options, "max_new_tokens": max_new_tokens}

@@ -93,8 +93,12 @@ def load(folder: Path, device: str, dtype: str, max_length: int | None) -> Loade
     found = resolve(device, 0, 1)
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, local_files_only=True, trust_remote_code=False)
-    tokenizer = None
-    if any((folder / name).is_file() for name in _TOKENIZERS):
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    given: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, **given)
+        there = any((folder / name).is_file() for name in _TOKENIZERS)
+        tokenizer = AutoTokenizer.from_pretrained(folder, **given) if there else None
+    except (OSError, TypeError, ValueError) as error:
+        why = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        raise ConfigError(f"transformers cannot load {folder} as {dtype}: {why}: export the model again.") from error
     return LoadedModel(model.to(found.torch_device()), tokenizer, found, max_length)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from operator import index
 from typing import Literal, Protocol
 
 from gaudi3_scale.errors import ConfigError, TrainerError
@@ -40,16 +41,35 @@ class Request:
     def __post_init__(self) -> None:
         if isinstance(self.stop, str):
             object.__setattr__(self, "stop", (self.stop,))
+        self._numbers()
         wrong = [
             (self.max_new_tokens < 1, f"max_new_tokens is {self.max_new_tokens}: give at least 1"),
-            (not self.prompt, "the prompt is empty: give a text or token ids"),
+            (len(self.prompt) == 0, "the prompt is empty: give a text or token ids"),
             (not (self.temperature >= 0 and math.isfinite(self.temperature)), "temperature must be 0 or more"),
             (not 0 < self.top_p <= 1, f"top_p is {self.top_p:g}: give above 0 up to 1"),
+            (not -(2**63) <= (self.seed or 0) < 2**63, f"seed is {self.seed}: give one of 64 bits"),
             ("" in self.stop, "a text of stop is empty: remove it"),
         ]
         for found, message in wrong:
             if found:
                 raise ConfigError(f"{message[:1].upper()}{message[1:]}.")
+
+    def _numbers(self) -> None:
+        """Values of another type, in one sentence; token ids are those of any sequence, such as a tensor's."""
+        if not isinstance(self.prompt, str):
+            try:
+                object.__setattr__(self, "prompt", tuple(map(index, () if self.prompt is None else self.prompt)))
+            except TypeError:
+                raise ConfigError(f"The prompt is {self.prompt!r:.60}: give a text or token ids.") from None
+        whole = {"max_new_tokens": self.max_new_tokens, "seed": 0 if self.seed is None else self.seed}
+        for name, value in whole.items():
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise ConfigError(f"{name} is {value!r}: give a whole number.")
+        for name, number in (("temperature", self.temperature), ("top_p", self.top_p)):
+            if not isinstance(number, int | float):
+                raise ConfigError(f"{name} is {number!r}: give a number.")
+        if not isinstance(self.stop, list | tuple) or not all(isinstance(each, str) for each in self.stop):
+            raise ConfigError(f"stop is {self.stop!r:.60}: give texts.")
 
 
 @dataclass(frozen=True)
