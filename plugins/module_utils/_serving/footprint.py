@@ -97,6 +97,8 @@ def _linear_layers(text: Mapping[str, Any], layers: int) -> int:
         )
     if kinds is None:
         return 0
+    if not isinstance(kinds, (list, tuple)):
+        raise Refusal(f"config.json has layer_types {kinds!r}, where a plan needs a list: correct config.json")
     if unknown := sorted(set(map(str, kinds)) - {*_ATTENTION, _LINEAR}):
         raise Refusal(
             f"config.json has layers of type {', '.join(unknown)}, whose cache is not planned here:"

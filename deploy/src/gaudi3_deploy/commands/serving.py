@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -56,7 +57,7 @@ def serving_plan(
         config = read_config(str(folder))
         found = warmup.plan(
             config,
-            weights_bytes=int(weights_gib * GIB) if weights_gib is not None else weights_bytes(str(folder)),
+            weights_bytes=_weights_bytes(folder, weights_gib),
             card_bytes=_card_bytes(card, card_gib),
             cards=cards,
             max_model_len=_length(config, length),
@@ -81,9 +82,15 @@ def serving_plan(
 def _card_bytes(card: str, given: float | None) -> int:
     if card not in warmup.CARD_BYTES:
         raise UsageError(f"--card is {card!r}: give gaudi3 or gaudi2.")
-    if given is not None and given <= 0:
+    if given is not None and not 0 < given < math.inf:
         raise UsageError(f"--card-gib is {given:g}: give what a card has, above 0.")
     return warmup.CARD_BYTES[card] if given is None else int(given * GIB)
+
+
+def _weights_bytes(folder: Path, given: float | None) -> int:
+    if given is not None and not 0 < given < math.inf:
+        raise UsageError(f"--weights-gib is {given:g}: give what all weights have, above 0.")
+    return weights_bytes(str(folder)) if given is None else int(given * GIB)
 
 
 def _length(config: dict[str, object], given: int | None) -> int:

@@ -83,6 +83,7 @@ def test_latent_attention_keeps_one_tensor_on_every_card() -> None:
         ({"num_hidden_layers": "32"}, 1, "num_hidden_layers '32'"),
         ({"hidden_size": None}, 1, "hidden_size None"),
         ({"layer_types": ["mamba"] * 32}, 1, "layers of type mamba"),
+        ({"layer_types": 5}, 1, "layer_types 5, where a plan needs a list"),
         ({"layer_types": ["full_attention"]}, 1, "num_hidden_layers 32 and 1 layer_types"),
         ({"mamba_d_state": 16, "model_type": "granitemoehybrid"}, 1, "recurrent layers whose cache is not planned"),
     ],
