@@ -200,6 +200,10 @@ def test_use_keeps_within_its_bytes(tmp_path: Path, signing: Path, recipes: Path
     [
         (("pack", "recipes", "--to", "x"), "--key release=... is needed"),
         (("pack", "none", "--to", "x", *KEY), "is no folder"),
+        (("pack", "recipes", "--to", "none/x", *KEY), "--to is none/x, whose folder does not exist"),
+        (("pack", "recipes", "--to", ".", *KEY), "--to is ., which is a folder"),
+        (("use", "x", "--into", "root", "--keep-gb", "nan"), "--keep-gb is nan: give 0 or more."),
+        (("use", "x", "--into", "root", "--keep-gb", "-1"), "--keep-gb is -1: give 0 or more."),
         (("verify", "x", "--key", "colour=red"), "--key is 'colour=red'"),
         (("verify", "x", "--key", "card=a", "--key", "card=b"), "--key is 'card=b'"),
         (("verify", "x", "--key", "card"), "--key is 'card'"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -34,6 +35,12 @@ def _fields(given: list[str] | None) -> dict[str, str]:
     return found
 
 
+def _bytes(gb: float) -> int:
+    if not 0 <= gb < math.inf:
+        raise ConfigError(f"--keep-gb is {gb:g}: give 0 or more.")
+    return int(gb * 10**9)
+
+
 @app.command("pack")
 def pack_command(
     folder: Annotated[Path, typer.Argument(help="A cache of `recipe_cache.directory`, or any folder of recipes.")],
@@ -54,6 +61,10 @@ def pack_command(
     secret = read_key(signing_key)
     if entry is None and not folder.is_dir():
         raise ConfigError(f"{folder} is no folder: give the folder of a recipe cache.")
+    if not to.absolute().parent.is_dir():
+        raise ConfigError(f"--to is {to}, whose folder does not exist: make it, or give another file.")
+    if to.is_dir():
+        raise ConfigError(f"--to is {to}, which is a folder: give the file to write.")
     made = pack(entry.recipes if entry else folder, entry.key if entry else CacheKey(**fields), to, secret)
     typer.echo(f"{to}: {len(made.files)} file(s), {made.size:,} bytes, signed")
 
@@ -91,10 +102,11 @@ def use_command(
     fields = _fields(key)
     if "release" not in fields and (here := release()) != NO_RELEASE:
         fields["release"] = here
+    keep = None if keep_gb is None else _bytes(keep_gb)
     store = Store(into)
     entry, changed = store.take(archive, read_key(signing_key), fields, replace)
-    if keep_gb is not None:
-        store.prune(int(keep_gb * 10**9), entry)
+    if keep is not None:
+        store.prune(keep, entry)
     if as_json:
         record = {"changed": changed, "folder": str(entry.recipes), VARIABLE: entry.variable(size_mb)}
         typer.echo(json.dumps(record))
@@ -111,7 +123,7 @@ def prune_command(
     if not into.is_dir():
         raise ConfigError(f"{into} is no folder: give the folder of this node's caches.")
     store = Store(into)
-    for entry in store.prune(int(keep_gb * 10**9)):
+    for entry in store.prune(_bytes(keep_gb)):
         typer.echo(f"removed {entry.folder.name}")
     left = store.entries()
     typer.echo(f"{len(left)} cache(s), {sum(entry.size for entry in left):,} bytes")
