@@ -21,6 +21,10 @@ IMPORT = "from optimum.habana import GaudiTrainer, GaudiTrainingArguments\n"
             "('o',\n    # one\n    seed=3,  # two\n    adam_epsilon=1e-6,\n)",
         ),
         (
+            "(\n    'o',\n    use_habana=True,  # one\n)",
+            "(\n    'o',\n    adam_epsilon=1e-6,\n)",
+        ),
+        (
             "(\n    use_habana=True,  # one\n    # own\n    seed=3, adam_epsilon=1e-5)",
             "(\n    # one\n    # own\n    seed=3, adam_epsilon=1e-5)",
         ),

@@ -249,8 +249,11 @@ def rewritten_dict(role: str, node: cst.Dict, facts: Facts, note: Note) -> tuple
     return node.with_changes(elements=result, **braces), device
 
 
-def with_keywords(args: list[cst.Arg], more: list[tuple[str, str]]) -> list[cst.Arg]:
-    """The arguments and more keywords behind them, each on a line of its own where the last one is."""
+def with_keywords(args: list[cst.Arg], more: list[tuple[str, str]], opening: Gap | None = None) -> list[cst.Arg]:
+    """The arguments and more keywords behind them, each on a line of its own where the last one is.
+
+    `opening` is the space before the arguments, which has the indent where there is one of them alone.
+    """
     for name, text in more:
         made = cst.Arg(
             expression(text),
@@ -265,7 +268,13 @@ def with_keywords(args: list[cst.Arg], more: list[tuple[str, str]]) -> list[cst.
             last.comma.whitespace_after, cst.ParenthesizedWhitespace
         )
         before = (
-            uncommented(args[-2].comma if len(args) > 1 else last.comma)
+            uncommented(
+                args[-2].comma
+                if len(args) > 1
+                else cst.Comma(whitespace_after=opening)
+                if isinstance(opening, cst.ParenthesizedWhitespace)
+                else last.comma
+            )
             if broken
             else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
         )

@@ -333,7 +333,7 @@ class Rewriter(Said):
         if self.facts.settings.get("use_torch_autocast") and "bf16" not in given:
             self.note(node, "use_torch_autocast of the Gaudi configuration", "bf16=True", "sure", True)
             more.append(("bf16", "True"))
-        return with_keywords(args, more)
+        return with_keywords(args, more, node.whitespace_before_args)
 
     def _trainer_call(self, node: cst.Call, args: list[cst.Arg], before: Gap) -> tuple[list[cst.Arg], Gap]:
         positional = [each for each in args if each.keyword is None and not each.star]
@@ -387,4 +387,4 @@ class Rewriter(Said):
         if kind is not None and kind.name == "GaudiSeq2SeqTrainer":  # whose successor takes no such keyword
             self.optimizer = value
             return args, before
-        return with_keywords(args, [("optimizer_cls_and_kwargs", value)]), before
+        return with_keywords(args, [("optimizer_cls_and_kwargs", value)], before), before
