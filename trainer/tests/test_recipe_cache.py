@@ -111,6 +111,8 @@ def test_a_refused_archive_costs_the_compiling_and_not_the_training(
 
 
 def test_settings_that_will_not_do(tmp_path: Path, signing: Path) -> None:
+    with pytest.raises(ValueError, match="keep_gb"):
+        config(tmp_path, keep_gb=float("inf"))
     with pytest.raises(ConfigError, match=r"only with recipe_cache\.signing_key_file"):
         prepared(config(tmp_path, archive="x.tar"))
     signing.chmod(0o644)

@@ -21,5 +21,8 @@ class RecipeCacheConfig(Section):
     signing_key_file: Path | None = Field(None, description="key with which the archive was signed, mode 0600")
     size_mb: int = Field(8192, ge=1, description="what the bridge lets the job's cache grow to, in MB")
     keep_gb: float = Field(
-        50.0, gt=0, description="GB of all caches; beyond it those that were used longest ago are removed"
+        50.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="GB of all caches; beyond it those that were used longest ago are removed",
     )
