@@ -38,7 +38,13 @@ def parse(line: bytes) -> Optional[dict[str, Any]]:
         return None
     number, previous = (found.get("n"), found.get("previous")) if isinstance(found, dict) else (None, None)
     # True is an int to Python, and no number of a line.
-    whole = type(number) is int and isinstance(previous, str) and HASH.fullmatch(previous)
+    whole = (
+        isinstance(number, int)
+        and number is not True
+        and number is not False
+        and isinstance(previous, str)
+        and HASH.fullmatch(previous)
+    )
     return found if whole else None
 
 

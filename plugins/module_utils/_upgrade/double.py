@@ -138,7 +138,7 @@ class Double:
 
     def _flash(self, card: str, image: str, fails: bool) -> Iterator[str]:
         """Only a card that does not show the image; the driver is out meanwhile, and reads it back."""
-        driver = self._driver_of(next(iter(self._packages.values())))
+        driver = self._driver_of(next(iter(self._packages.values()), ""))
         self._driver = driver  # a run that was cut off has left it out: the card is asked first
         yield LOST if self.is_lost and self._firmware.get(card) == HALF else ""
         if image not in self._firmware.get(card, ""):

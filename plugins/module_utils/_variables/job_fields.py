@@ -174,7 +174,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "recipe_cache.archive": {"type": "str", "null": True},
     "recipe_cache.signing_key_file": {"type": "str", "null": True},
     "recipe_cache.size_mb": {"type": "int", "least": 1},
-    "recipe_cache.keep_gb": {"type": "float", "above": 0},
+    "recipe_cache.keep_gb": {"type": "float", "most": 1000000, "above": 0},
     "cost": {"type": "section"},
     "cost.node_price_per_hour": {"type": "float", "above": 0, "null": True},
     "cost.price_source": {"type": "str"},

@@ -37,7 +37,7 @@ OF_PLAYBOOKS = frozenset(
             "terraform_dir", "type", "variables",
         ),
         "silence": ("ca_file", "for", "hosts", "state", "why"),
-        "upgrade": ("allowed_signers", "directory", "plan", "signer"),
+        "upgrade": ("allowed_signers", "directory", "flash_allowed", "plan", "signer", "unrehearsed_allowed"),
     }.items()
     for name in names
 )  # fmt: skip

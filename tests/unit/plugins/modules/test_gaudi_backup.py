@@ -283,7 +283,7 @@ def test_another_layout_and_a_half_made_snapshot_are_never_restored(
     shutil.rmtree(machine / "etc/slurm")
     passed_over = restore(check=True)
     assert passed_over["snapshot"] == whole
-    (half,) = passed_over["skipped"]
+    (half,) = passed_over["not_whole"]
     assert f"Newer snapshots are not whole, and were skipped: {half}." in str(passed_over["warnings"])
     assert restore(snapshot=half)["msg"].startswith("no snapshot of one is whole")
     # The next run does not take it for the content that it has.

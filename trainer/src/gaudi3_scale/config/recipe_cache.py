@@ -23,6 +23,6 @@ class RecipeCacheConfig(Section):
     keep_gb: float = Field(
         50.0,
         gt=0,
-        allow_inf_nan=False,
+        le=1_000_000,
         description="GB of all caches; beyond it those that were used longest ago are removed",
     )
