@@ -86,11 +86,7 @@ def make_in(folder: Optional[int], name: str, mode: int) -> bool:
 
 def sync_file(path: str) -> None:
     """See that a file and its name are on the disk."""
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    _sync(path, os.O_NOFOLLOW)
     sync_folder(os.path.dirname(path) or ".")
 
 
@@ -101,16 +97,16 @@ def sync_tree(top: str) -> None:
     for folder, _folders, names in os.walk(top):
         for path in (*(os.path.join(folder, name) for name in names), folder):
             if not os.path.islink(path):
-                handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-                try:
-                    os.fsync(handle)
-                finally:
-                    os.close(handle)
+                _sync(path)
 
 
 def sync_folder(folder: str) -> None:
     """See that the names in a folder are on the disk."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    _sync(folder, os.O_DIRECTORY)
+
+
+def _sync(path: str, flags: int = 0) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
     try:
         os.fsync(handle)
     finally:
