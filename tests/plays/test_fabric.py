@@ -137,6 +137,15 @@ def routed(cluster: Cluster) -> Cluster:
     return cluster
 
 
+#: A fabric whose addresses the switches tell.
+ROUTED: dict[str, Any] = {
+    "fabric_mode": "l3",
+    "fabric_lldp": True,
+    "fabric_lldp_wait": 0,
+    "fabric_ports": "reported",
+}
+
+
 def heard(cluster: Cluster, *found: dict[str, object]) -> list[str]:
     """Let lldpd have heard these; the names of the host's ports."""
     host = cluster["gaudi-1"]
@@ -148,37 +157,25 @@ def heard(cluster: Cluster, *found: dict[str, object]) -> list[str]:
 
 
 def test_switches_tell_the_addresses_of_a_routed_fabric(routed: Cluster) -> None:
-    options: dict[str, Any] = {
-        "fabric_mode": "l3",
-        "fabric_lldp": True,
-        "fabric_lldp_wait": 0,
-        "fabric_ports": "reported",
-    }
     names = heard(routed, *(neighbour(port, f"gaudi-1 10.0.1.{4 * port + 2}/30") for port in range(3)))
     assert len(names) == 3
-    predicted = routed.role("fabric", "--check", "--diff", **options)
+    predicted = routed.role("fabric", "--check", "--diff", **ROUTED)
     assert predicted.returncode == 0, predicted.messages()
-    run = routed.role("fabric", **options)
+    run = routed.role("fabric", **ROUTED)
     assert run.returncode == 0, run.messages()
     assert predicted.changed() == run.changed() == {("gaudi-1", WRITTEN)}
     written = json.loads(routed["gaudi-1"].path("/etc/habanalabs/gaudinet.json").read_text())["NIC_NET_CONFIG"]
     assert sorted(each["NIC_IP"] for each in written) == ["10.0.1.1", "10.0.1.5", "10.0.1.9"]
     assert {each["GATEWAY_MAC"] for each in written} == {"06:05:04:03:02:01"}
-    assert routed.role("fabric", **options).changed() == set()
-    site = routed.play("site.yml", "--check", "--tags", "fabric", **options)
+    assert routed.role("fabric", **ROUTED).changed() == set()
+    site = routed.play("site.yml", "--check", "--tags", "fabric", **ROUTED)
     assert site.returncode == 0, site.messages()
     assert site.changed() == set()
 
 
 def test_a_port_without_a_neighbour_leaves_the_file_as_it_was(routed: Cluster) -> None:
-    options: dict[str, Any] = {
-        "fabric_mode": "l3",
-        "fabric_lldp": True,
-        "fabric_lldp_wait": 0,
-        "fabric_ports": "reported",
-    }
     names = heard(routed, *(neighbour(port, f"10.0.1.{4 * port + 2}/30") for port in range(2)))
-    run = routed.role("fabric", **options)
+    run = routed.role("fabric", **ROUTED)
     assert run.returncode != 0 and run.changed() == set()
     assert run.messages() == [
         f"port {names[2]} of gaudi-1 has no LLDP neighbour: plug it in, bring it up, and have its switch speak LLDP."

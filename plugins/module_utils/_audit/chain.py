@@ -40,8 +40,7 @@ def parse(line: bytes) -> Optional[dict[str, Any]]:
     # True is an int to Python, and no number of a line.
     whole = (
         isinstance(number, int)
-        and number is not True
-        and number is not False
+        and not isinstance(number, bool)
         and isinstance(previous, str)
         and HASH.fullmatch(previous)
     )

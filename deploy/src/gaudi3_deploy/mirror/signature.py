@@ -21,7 +21,7 @@ def sign(folder: Path, key: Path) -> Path:
         DeployError: ssh-keygen is missing, or does not sign with this key.
     """
     if read(folder / LOCK) is None:
-        raise UsageError(f"{folder} has no {LOCK}: `gaudi3-deploy mirror fill` writes one when a mirror is whole.")
+        raise _no_lock(folder)
     return sign_file(folder / LOCK, _text(folder), key, NAMESPACE)
 
 
@@ -39,6 +39,8 @@ def _text(folder: Path) -> str:
     try:
         return (folder / LOCK).read_bytes().decode("utf-8", "surrogateescape")
     except OSError:
-        raise UsageError(
-            f"{folder} has no {LOCK}: `gaudi3-deploy mirror fill` writes one when a mirror is whole."
-        ) from None
+        raise _no_lock(folder) from None
+
+
+def _no_lock(folder: Path) -> UsageError:
+    return UsageError(f"{folder} has no {LOCK}: `gaudi3-deploy mirror fill` writes one when a mirror is whole.")
