@@ -27,8 +27,8 @@ help:
 demo: up
 	ansible-playbook site.yml
 
-up: $(VENV)/.controller
-	gaudi3-simulator prepare
+up:
+	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.controller image
 	gaudi3-simulator up --name $(CLUSTER) --nodes $(NODES)
 
 down: $(VENV)/.controller
@@ -37,10 +37,12 @@ down: $(VENV)/.controller
 status: $(VENV)/.controller
 	gaudi3-simulator status
 
-$(VENV)/.controller: requirements/controller.txt simulator/pyproject.toml deploy/pyproject.toml
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is %d.%d: set PYTHON=" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
 	@$(PYTHON) -c 'import venv, ensurepip' || { echo "Python's venv module is missing: apt-get install python3-venv"; exit 1; }
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.controller: requirements/controller.txt simulator/pyproject.toml deploy/pyproject.toml | $(BIN)/python
 	@$(PYTHON) requirements/announced.py "step 1 of 2: installing what the controller needs into $(VENV)" \
 		$(BIN)/python -m $(INSTALL) -r requirements/controller.txt
 	@$(PYTHON) requirements/announced.py "step 2 of 2: installing this project's commands there" \
@@ -147,8 +149,9 @@ over_checkout = rm -rf $(1) && $(PYTHON) -m venv $(1) && \
 # What the tests need of downloads, compiled code and the node image; its cost is not the tests'.
 prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/bin/restic $(TOOLS)/usr/sbin/haproxy $(TOOLS)/usr/bin/rclone .cache/slurm/.ready .cache/checkov/ready .cache/mlflow/ready .cache/docs/ready .cache/standin/ready .cache/axe/ready hpu image
 
-image: $(VENV)/.controller
-	gaudi3-simulator prepare
+# By its sources, which need no library: it goes on beside the installation of the controller.
+image: | $(BIN)/python
+	@PYTHONPATH=simulator/src $(BIN)/python -m gaudi3_simulator prepare
 
 # The trainer on the vendor's image, in an image of its own: make image-trainer BASE=NAME:TAG@sha256:DIGEST TAG=REGISTRY/NAME:TAG
 image-trainer: $(VENV)/.dev

@@ -245,5 +245,3 @@ def main(argv: list[str] | None = None) -> int:
         print(f"gaudi3-simulator: {error}", file=sys.stderr)
         return 2 if isinstance(error, RequestError) else 1
     return 0
-
-    sys.exit(main())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -75,3 +76,13 @@ def test_what_pytest_requires_is_there_too() -> None:
 
 def test_the_light_environment_is_light() -> None:
     assert not INSTALLED & {"torch", "lightning", "mypy", "ansible-lint", "datasets"}
+
+
+def test_nodes_are_prepared_without_a_library() -> None:
+    """`make demo` does it while pip installs the controller's packages: site's folders are left out by -S."""
+    (recipe,) = re.findall(r"PYTHONPATH=(\S+) \$\(BIN\)/python (-m \S+ prepare)", (ROOT / "Makefile").read_text())
+    command = [sys.executable, "-S", *recipe[1].split(), "--help"]
+    said = subprocess.run(
+        command, env={"PYTHONPATH": str(ROOT / recipe[0])}, capture_output=True, text=True, check=True
+    ).stdout
+    assert "usage: gaudi3-simulator prepare" in said
