@@ -88,6 +88,8 @@ def test_kueue_prints_manifests_and_tells_what_it_leaves_out(folder: Path) -> No
     assert found[0]["spec"] == {"nodeLabels": {"gaudi": "gaudi3"}}
     assert found[1]["spec"]["resourceGroups"][0]["coveredResources"] == ["habana.ai/gaudi", "memory"]
     assert said == "Team vision: a queue of Kueue has no jobs; the file's is left out.\n"
+    twice = ("kueue", "teams.yml", "--other", "memory=8Gi", "--other", "memory=800Gi")
+    assert "--other has memory twice: give it once." in run(folder, *twice, code=2)[1]
     assert "--other is 'memory': give NAME=VALUE." in run(folder, "kueue", "teams.yml", "--other", "memory", code=2)[1]
     queue = found[1]
     queue["spec"]["queueName"] = "x"

@@ -42,6 +42,11 @@ def manifests(
     """
     if not _NAME.fullmatch(flavor):
         raise Refusal(f"The flavor {_said(flavor)} is not a name: take lower-case letters, digits and '-'")
+    if resource in (others or {}):
+        raise Refusal(
+            f"The resource {printable(resource, 80)} is the cards', whose amount is each team's quota: leave it out of "
+            "--other"
+        )
     amounts = {resource: "0", **(others or {})}
     for name, amount in amounts.items():
         if not _RESOURCE.fullmatch(name):

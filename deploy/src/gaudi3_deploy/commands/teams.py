@@ -12,6 +12,7 @@ import yaml
 
 from gaudi3_deploy import kubernetes_text, yaml_file
 from gaudi3_deploy.app import app
+from gaudi3_deploy.collection._printable import printable
 from gaudi3_deploy.collection._refusal import Refusal
 from gaudi3_deploy.collection._teams import accounting, declared, kueue, sudo
 from gaudi3_deploy.errors import UsageError
@@ -131,4 +132,9 @@ def _pairs(given: Pairs, option: str) -> dict[str, str]:
     odd = next((each for each in given or () if "=" not in each), None)
     if odd is not None:
         raise UsageError(f"{option} is {odd!r}: give NAME=VALUE.")
-    return dict(each.split("=", 1) for each in given or ())
+    pairs = [each.split("=", 1) for each in given or ()]
+    names = [name for name, _value in pairs]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"{option} has {printable(twice, 80)} twice: give it once.")
+    return dict(pairs)

@@ -55,6 +55,14 @@ def test_every_team_has_its_queues() -> None:
     [
         ({"resource": "a b"}, "The resource 'a b' is none of Kubernetes': give one as habana.ai/gaudi or memory."),
         ({"others": {"memory": "12 GB"}}, "The amount '12 GB' of memory is none of Kubernetes': give one as 128 or "),
+        (
+            {"others": {"habana.ai/gaudi": "99"}},
+            "The resource habana.ai/gaudi is the cards', whose amount is each team's quota: leave it out of --other.",
+        ),
+        (
+            {"resource": "gaudi.intel.com/card", "others": {"gaudi.intel.com/card": "1"}},
+            "The resource gaudi.intel.com/card is the cards', ",
+        ),
         ({"labels": {"gaudi": "a/b"}}, "The label 'gaudi=a/b' is none of a node: give one as gaudi=gaudi3."),
         ({"flavor": "A"}, "The flavor 'A' is not a name: take lower-case letters, digits and '-'."),
     ],
