@@ -34,7 +34,7 @@ options:
     type: dict
     default: {}
   path:
-    description: Local folder of the sets; it is made where missing.
+    description: Local folder of the sets; it is made where missing. It may not be in O(source), nor O(source) in it.
     type: path
     required: true
   budget_bytes:

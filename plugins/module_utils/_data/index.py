@@ -19,7 +19,9 @@ LARGEST_INDEX = 64 * 2**20
 """Bytes: some hundred thousand files."""
 
 _SHARD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,200}\.bin\Z")
-_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,100}\Z")
+LONGEST_KEY = 101
+"""Characters of a set's name, so that files beside the set may have it in theirs."""
+_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 
 
@@ -34,7 +36,12 @@ def check_key(key: str) -> str:
     """The name of a set, if it is one that may stand in a path; Refusal if not."""
     if not _KEY.match(key):
         raise Refusal(
-            f"{key!r} is no name of a set: letters, digits, - and _ are allowed; give a folder with index.json"
+            f"{_short(key)} is no name of a set: letters, digits, - and _ are allowed; give a folder with index.json"
+        )
+    if len(key) > LONGEST_KEY:
+        raise Refusal(
+            f"The set's name has {len(key)} characters, and at most {LONGEST_KEY} are allowed: give its folder a "
+            "shorter name"
         )
     return key
 

@@ -18,7 +18,9 @@ from .._files import make_folder, write_file
 from .._refusal import Refusal
 
 UNIT = ".service"
-_USER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@:-]{0,200}\Z")
+LONGEST_USER = 201
+"""Characters of a user's name, which a file has."""
+_USER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@:-]*\Z")
 
 
 #: Whether a systemd unit runs, or a boot starts it.
@@ -31,6 +33,10 @@ def check(user: str) -> str:
         raise Refusal(
             f"users has {user!r}, and letters, digits and _.@:- are allowed: give a unit such as "
             "gaudi-train-demo.service, or a name of your own"
+        )
+    if len(user) > LONGEST_USER:
+        raise Refusal(
+            f"users has a name of {len(user)} characters, and at most {LONGEST_USER} are allowed: give a shorter one"
         )
     return user
 

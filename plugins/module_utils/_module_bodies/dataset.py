@@ -95,6 +95,18 @@ def _checked(module: AnsibleModule) -> str:
     return key
 
 
+def _check_apart(source: str, path: str, target: str) -> None:
+    """Refuse a copy that would be read from, or written into, what it changes."""
+    real_source, real_path = os.path.realpath(source), os.path.realpath(path)
+    if real_source == os.path.realpath(target):
+        raise Refusal(f"{target} is the source itself: give another path")
+    common = os.path.commonpath([real_source, real_path])
+    if common == real_source:
+        raise Refusal(f"path is {path}, inside source, which is {source}: give a path apart from it")
+    if common == real_path:
+        raise Refusal(f"source is {source}, inside path, which is {path}: give a path apart from it")
+
+
 def _source(module: AnsibleModule) -> source.Source:
     options = module.params
     if not options["remote"]:
@@ -195,12 +207,12 @@ def _record(module: AnsibleModule, key: str) -> list[str]:
 def _look(module: AnsibleModule, key: str, origin: source.Source) -> _Plan:
     """What is to be done; Refusal where it cannot be."""
     path, where = module.params["path"], origin.name_of(index.INDEX)
-    text = origin.index()
-    files = index.read(text, where)
     target = os.path.join(path, key)
     given = module.params["source"]
-    if not module.params["remote"] and os.path.realpath(given) == os.path.realpath(target):
-        raise Refusal(f"{target} is the source itself: give another path")
+    if not module.params["remote"]:
+        _check_apart(given, path, target)
+    text = origin.index()
+    files = index.read(text, where)
     wanted = origin.tokenizer_files()
     whole = os.path.isdir(target)
     judged = judge.compare_files(target, files, module.params["verify"]) if whole else copy.begun(path, key, files)

@@ -104,8 +104,14 @@ def _problems(values: Values) -> Iterator[str]:
             yield f"data_files has the path {each.get('path')!r}: give an absolute one, which it has on the nodes."
 
 
+def _in_each_other(one: str, other: str) -> bool:
+    """Whether one of two folders is or holds the other one; not for a path that is refused, as it is not absolute."""
+    return os.path.isabs(one) and os.path.isabs(other) and os.path.commonpath([one, other]) in (one, other)
+
+
 def _problems_of_sets(values: Values) -> Iterator[str]:
     remotes, names = entries(values("data_remotes")), list[str]()
+    directory = str(values("data_dir")).rstrip("/")
     for each in _sets(values):
         source, remote = each["source"], each["remote"]
         try:
@@ -119,6 +125,11 @@ def _problems_of_sets(values: Values) -> Iterator[str]:
             yield f"data_remotes has no type for {remote}: give the kind of store as rclone names it, such as s3."
         if not remote and not source.startswith("/"):
             yield f"data_sets has the source {source}: give an absolute path, or the name of its store as remote."
+        elif not remote and each["state"] == "present" and _in_each_other(source, directory):
+            yield (
+                f"data_sets has the source {source}, and data_dir is {directory}: keep the nodes' own folder apart "
+                "from what is copied there."
+            )
     for remote, options in remotes.items():
         for option, value in entries(options).items():
             if is_secret(str(option), value):
@@ -140,7 +151,7 @@ def _problems_of_mounts(values: Values) -> Iterator[str]:
                 f"data_mounts has the path {path!r}: give an absolute one of letters, digits, dots, hyphens and "
                 "underscores."
             )
-        elif os.path.commonpath([path, directory]) in (path, directory) and os.path.isabs(directory):
+        elif _in_each_other(path, directory):
             yield (
                 f"data_mounts has {path}, and data_dir is {directory}: keep the nodes' own folder apart from what is "
                 "mounted."

@@ -451,6 +451,14 @@ def test_sets_of_the_same_list_stay(bring: Any, source: Path, tmp_path: Path) ->
     ("options", "said"),
     [
         ({"users": ["../x"]}, "users has '../x', and letters, digits and _.@:- are allowed: "),
+        (
+            {"users": ["x" * 202]},
+            "users has a name of 202 characters, and at most 201 are allowed: give a shorter one.",
+        ),
+        (
+            {"source": f"/mnt/{'a' * 102}"},
+            "The set's name has 102 characters, and at most 101 are allowed: give its folder a shorter name.",
+        ),
         ({"state": "used"}, "state is used, and users is empty: name who uses the set."),
         ({"lock_timeout": -1}, "lock_timeout is -1, and seconds from 0 are allowed."),
         ({"remote": {"region": "x"}}, "remote has no type: give the kind of store, such as s3 "),
@@ -472,6 +480,37 @@ def test_options_that_cannot_be_meant_are_refused(
 ) -> None:
     assert bring(**options)["msg"].startswith(said)
     assert not (tmp_path / "local").exists()
+
+
+@pytest.mark.parametrize(
+    ("inside", "path"),
+    [
+        ("path", "mnt/{key}"),
+        ("path", "mnt/{key}/local"),
+        ("path", "link/{key}/local"),
+        ("source", "mnt"),
+        ("source", ""),
+    ],
+)
+def test_a_source_and_a_path_inside_each_other_are_refused(
+    bring: Any, source: Path, tmp_path: Path, inside: str, path: str
+) -> None:
+    """A copy would write into its source, or take it away where the source lies in a set of the same name."""
+    (tmp_path / "link").symlink_to("mnt")
+    nested = source
+    if inside == "source":
+        nested = make(tmp_path / "mnt" / KEY / KEY)
+    before = tree(tmp_path)
+    given = tmp_path / path.format(key=KEY)
+    inner, outer = (("path", given), ("source", nested)) if inside == "path" else (("source", nested), ("path", given))
+    said = f"{inner[0]} is {inner[1]}, inside {outer[0]}, which is {outer[1]}: give a path apart from it."
+    assert bring(source=str(nested), path=str(given))["msg"] == said
+    assert tree(tmp_path) == before
+
+
+def test_a_set_is_no_source_of_itself(bring: Any, source: Path, tmp_path: Path) -> None:
+    assert bring(path=str(tmp_path / "mnt"))["msg"] == f"{source} is the source itself: give another path."
+    assert not (tmp_path / "mnt/.lock").exists()
 
 
 def test_a_secret_in_the_wrong_option_is_in_no_log(bring: Any, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:

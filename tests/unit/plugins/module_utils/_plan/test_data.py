@@ -60,6 +60,10 @@ def test_units_have_the_names_of_systemd_escape(path: str, unit: str) -> None:
         ({"data_budget": "2 TB"}, 'data_budget is "2 TB": write a number and one of M, G and T, such as 2T, or'),
         ({"data_sets": [GOOD, {"source": "/b/a"}]}, "data_sets has a twice: a node has one set of a name, so keep one"),
         ({"data_sets": [{"source": "/mnt/.."}]}, "data_sets: '..' is no name of a set: letters, digits, - and _ are "),
+        ({"data_sets": [{"source": f"/mnt/{'a' * 102}"}]}, "data_sets: The set's name has 102 characters, and "),
+        ({"data_sets": [{"source": "/var/lib/gaudi3-scale/data/in/a"}]}, "data_sets has the source /var/lib/gaudi3-"
+            "scale/data/in/a, and data_dir is /var/lib/gaudi3-scale/data: keep the nodes' own folder apart from "),
+        ({"data_sets": [GOOD], "data_dir": "/mnt/prepared/a/"}, "data_sets has the source /mnt/prepared/a, and data_"),
         ({"data_sets": [{"source": "b/a"}]}, "data_sets has the source b/a: give an absolute path, or the name of "),
         ({"data_sets": [{"source": "b/a", "remote": "s"}]}, "data_sets has the remote s for b/a, and data_remotes "),
         (
