@@ -42,7 +42,8 @@ class Site:
         for name in ("python", "gaudi3-train"):
             _script(programs / name, "cat cluster.yml job.yml")
         for name, body in COMMANDS.items():
-            _script(self.head.folder / "bin" / name, body.format(folder))
+            for host in cluster.hosts.values():
+                _script(host.folder / "bin" / name, body.format(folder))
         (folder / "end").write_text("COMPLETED\n")
 
     @property
@@ -97,13 +98,27 @@ def test_a_job_is_cancelled(site: Site) -> None:
     assert stopped.returncode == 0 and site.calls() == ["sbatch demo", "scancel 17"], stopped.messages()
 
 
+def test_a_list_is_submitted_in_its_order(site: Site) -> None:
+    """gaudi-1 answers first, and has no part in the first job: jobs once came in the order of answers."""
+    del site.cluster.all["trainer_job_name"]
+    jobs = [{"name": name, "nodes": nodes} for name, nodes in (("a", [2]), ("b", [1, 2]), ("c", [1]), ("d", [2]))]
+    for job in jobs:
+        job["nodes"] = [f"gaudi-{number}" for number in job["nodes"]]
+    given = {"trainer_job_name": None, "trainer_jobs": jobs, "trainer_state": "started"}
+    done = site.train(forks=1, **given)
+    assert done.returncode == 0 and site.calls() == [f"sbatch {name}" for name in "abcd"], done.messages()
+    submitted = [host for host, name, result in done.results() if name.endswith(" in Slurm") and result.get("changed")]
+    assert submitted == ["gaudi-2", "gaudi-1", "gaudi-1", "gaudi-2"]
+    again = site.train(forks=1, **given)
+    assert again.returncode == 0 and again.changed() == set() and len(site.calls()) == 4, again.messages()
+
+
 def test_all_jobs_of_a_list_are_submitted_before_one_is_waited_for(site: Site) -> None:
     (site.folder / "ends").touch()
     del site.cluster.all["trainer_job_name"]
     jobs = [{"name": "left", "nodes": ["gaudi-1"]}, {"name": "right", "nodes": ["gaudi-1", "gaudi-2"]}]
     done = site.train(trainer_job_name=None, trainer_jobs=jobs)
-    # Hosts of several jobs go through them in the order in which the first hosts answered.
-    assert done.returncode == 0 and sorted(site.calls()) == ["sbatch left", "sbatch right"], done.messages()
+    assert done.returncode == 0 and site.calls() == ["sbatch left", "sbatch right"], done.messages()
     steps = [
         name.partition(" : ")[2]
         for host, name, result in done.results()
