@@ -84,6 +84,35 @@ def make_in(folder: Optional[int], name: str, mode: int) -> bool:
     return True
 
 
+def open_to_read(path: str) -> int:
+    """Open a file that somebody named; returns the number of the open file.
+
+    The null device is read too, and a pipe that a shell made for a command, as ``<(...)`` does.
+
+    Raises:
+        OSError: It cannot be opened, is a folder, or is a named pipe or another device: who reads one of these may wait
+            for ever, or never come to an end.
+    """
+    _refuse_odd(os.stat(path), path)
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        _refuse_odd(os.fstat(handle), path)
+        os.set_blocking(handle, True)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _refuse_odd(about: os.stat_result, path: str) -> None:
+    if stat.S_ISDIR(about.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    is_shells = stat.S_ISFIFO(about.st_mode) and path.startswith(("/dev/fd/", "/dev/stdin", "/proc/self/fd/"))
+    is_null = stat.S_ISCHR(about.st_mode) and about.st_rdev == os.stat(os.devnull).st_rdev
+    if not (stat.S_ISREG(about.st_mode) or is_shells or is_null):
+        raise OSError(errno.EINVAL, "Not a regular file", path)
+
+
 def sync_file(path: str) -> None:
     """See that a file and its name are on the disk."""
     _sync(path, os.O_NOFOLLOW)

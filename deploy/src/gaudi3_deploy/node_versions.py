@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from gaudi3_deploy import yaml_file
+from gaudi3_deploy import given_file, yaml_file
 from gaudi3_deploy.collection._printable import printable
 from gaudi3_deploy.collection._refusal import Refusal
 from gaudi3_deploy.collection._release.node import Node
@@ -80,7 +80,7 @@ def _given(values: Sequence[str], read: Mapping[str, Any]) -> dict[str, Any]:
 def _read(path: Path) -> dict[str, Any]:
     """A file with the facts, or with the answer of the module, in which they are."""
     try:
-        found = yaml_file.read(path.read_text())
+        found = yaml_file.read(given_file.read_text(path))
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise UsageError(
             f"The versions in {path} cannot be read ({reason(error)}): give a YAML or JSON file of facts, as "

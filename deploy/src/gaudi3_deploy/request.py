@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from gaudi3_deploy import declared, estimate, tree, yaml_file
+from gaudi3_deploy import declared, estimate, given_file, tree, yaml_file
 from gaudi3_deploy.declared import Type, Variable
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.messages import meant, reason, shown
@@ -223,7 +223,7 @@ def _in_files(root: Path) -> Iterator[str]:
 def _rows(path: Path) -> list[dict[str, Any]] | str:
     """The machines of a file, without empty fields; or what is wrong with it."""
     try:
-        text = path.read_text()
+        text = given_file.read_text(path)
         found = list(csv.DictReader(text.splitlines())) if path.suffix.lower() == ".csv" else yaml_file.read(text)
     except (OSError, ValueError, yaml.YAMLError, csv.Error) as error:
         return f"cannot be read ({reason(error)})"

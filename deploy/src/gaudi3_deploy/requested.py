@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from gaudi3_deploy import declared, record, yaml_file
+from gaudi3_deploy import declared, given_file, record, yaml_file
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.messages import reason
 from gaudi3_deploy.record import Deployment
@@ -89,9 +89,9 @@ def public_key(path: Path) -> str:
     """The key in a file such as ~/.ssh/id_ed25519.pub; for a private one, that beside it."""
     path = path.expanduser()
     try:
-        text = path.read_text().strip()
+        text = given_file.read_text(path).strip()
         if "PRIVATE KEY" in text:
-            text = path.with_name(f"{path.name}.pub").read_text().strip()
+            text = given_file.read_text(path.with_name(f"{path.name}.pub")).strip()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"The public key of {path} cannot be read ({reason(error)}): give a file such as id_ed25519.pub."
@@ -121,7 +121,7 @@ def _read_variables(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        values = yaml_file.read(path.read_text())
+        values = yaml_file.read(given_file.read_text(path))
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise UsageError(
             f"The variables in {path} cannot be read ({reason(error)}): give a YAML or JSON file."

@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from gaudi3_deploy import estimate, yaml_file
+from gaudi3_deploy import estimate, given_file, yaml_file
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.messages import reason
 from gaudi3_deploy.record import Deployment, Period, write_atomically
@@ -109,7 +109,7 @@ def load(directory: Path) -> Run | None:
 def read_job(path: Path) -> tuple[str, list[str]]:
     """Digest of a job's file (variables of the role trainer, as for `site -e @FILE`), and the names of its jobs."""
     try:
-        text = path.read_bytes()
+        text = given_file.read_bytes(path)
         variables = yaml_file.read(text.decode())
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise UsageError(

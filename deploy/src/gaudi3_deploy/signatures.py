@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from gaudi3_deploy import given_file
 from gaudi3_deploy.collection._files import write_file
 from gaudi3_deploy.collection._refusal import Refusal
 from gaudi3_deploy.collection._ssh_keygen import SIGNATURE, no_key, no_signers, sign, signer_of
@@ -49,7 +50,7 @@ def signer_of_file(path: Path, text: str, namespace: str, signers: Path, command
     if missing := no_signers(str(signers)):
         raise UsageError(missing)
     try:
-        signature = beside(path).read_text(encoding="ascii", errors="replace")
+        signature = given_file.read_bytes(beside(path)).decode("ascii", "replace")
     except OSError:
         raise DeployError(f"{path} has no signature {beside(path)}: let its owner sign it with `{command}`.") from None
     try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gaudi3_deploy import given_file
 from gaudi3_deploy.collection._refusal import Refusal
 from gaudi3_deploy.collection._upgrade import planned
 from gaudi3_deploy.collection._upgrade.state import NodeState, held_of, of_report
@@ -45,7 +46,7 @@ def reports(folder: Path) -> dict[str, Reported]:
 
 def _report(path: Path) -> Reported:
     try:
-        content = path.read_bytes()
+        content = given_file.read_bytes(path, _MOST_BYTES + 1)
         report = json.loads(content) if len(content) <= _MOST_BYTES else None
         report = report if isinstance(report, dict) else {}
         return Reported(of_report(report), held_of(report), report.get("simulated") is not False)
@@ -62,7 +63,7 @@ def records(folder: Path) -> list[dict[str, Any]]:
     found = []
     for path in sorted(folder.glob("*/[!.]*.json")):
         try:
-            content = path.read_bytes()
+            content = given_file.read_bytes(path, _MOST_BYTES + 1)
             record = json.loads(content) if len(content) <= _MOST_BYTES else None
         except (OSError, ValueError, RecursionError):
             continue
@@ -74,7 +75,7 @@ def records(folder: Path) -> list[dict[str, Any]]:
 def read_plan(path: Path) -> tuple[dict[str, Any], str]:
     """A plan and its text. Raises UsageError where there is none."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = given_file.read_text(path)
     except (OSError, ValueError) as error:
         raise UsageError(
             f"The plan {path} cannot be read ({reason(error)}): `gaudi3-deploy upgrade plan` writes one."

@@ -9,15 +9,17 @@ where it is, and says in its own line how long that is (``after_cut``), so that 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
 import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from typing import Any, Optional
 
-from .._files import make_folder, sync_folder
+from .._files import make_folder, open_to_read, sync_folder
 
 START = "0" * 64
 HASH = re.compile(r"[0-9a-f]{64}")
@@ -71,7 +73,9 @@ def append(path: str, entry: Mapping[str, Any]) -> str:
 
 def lines(path: str) -> Iterator[bytes]:
     """The lines of a file with their ends, as they were when it was opened. OSError where it cannot be read."""
-    with open(path, "rb") as file:
+    with os.fdopen(open_to_read(path), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "Not a regular file", path)  # of a pipe nobody knows where its last line ends
         fcntl.flock(file, fcntl.LOCK_SH)
         size = os.fstat(file.fileno()).st_size
         fcntl.flock(file, fcntl.LOCK_UN)

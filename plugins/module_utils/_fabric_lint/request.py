@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Optional
 
+from .._files import open_to_read
 from .._printable import printable
 from .._refusal import Refusal
 from .cabling import Cable, Miswired, compared, seen
@@ -44,7 +46,7 @@ class Verdict:
 def text_of(name: str, path: str) -> str:
     """The configuration in this file. Raises Refusal, which names the switch, where it cannot be read."""
     try:
-        with open(path, "rb") as file:
+        with os.fdopen(open_to_read(path), "rb") as file:
             content = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise Refusal(

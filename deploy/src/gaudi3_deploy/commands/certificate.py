@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from gaudi3_deploy import given_file
 from gaudi3_deploy.app import Context, Json, app, print_json
 from gaudi3_deploy.collection._certificate import compare as comparison
 from gaudi3_deploy.collection._certificate import document, page, signature
@@ -112,11 +113,12 @@ def _beside(file: Path) -> Path:
 
 def _text(file: Path) -> str:
     try:
-        if file.stat().st_size > document.LARGEST:
-            raise UsageError(f"{file} has more than {document.LARGEST} bytes: give a file NODE.certificate.json.")
-        return file.read_bytes().decode("utf-8", "surrogateescape")
+        content = given_file.read_bytes(file, document.LARGEST + 1)
     except OSError as error:
         raise UsageError(f"{file} cannot be read ({reason(error)}): give a file NODE.certificate.json.") from None
+    if len(content) > document.LARGEST:
+        raise UsageError(f"{file} has more than {document.LARGEST} bytes: give a file NODE.certificate.json.")
+    return content.decode("utf-8", "surrogateescape")
 
 
 def _optional(file: Path) -> str | None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 import yaml
 
+from gaudi3_deploy import given_file
 from gaudi3_deploy.app import Context, Json, app, print_json
 from gaudi3_deploy.collection._fabric_lint.cabling import compared, seen
 from gaudi3_deploy.collection._fabric_lint.request import Verdict, look
@@ -198,8 +199,7 @@ def pairs(given: Sequence[str]) -> Iterable[tuple[str, str]]:
 def text_of(path: Path) -> str:
     """The text of a file, of which bytes that are no UTF-8 are replaced. Raises UsageError where it cannot be read."""
     try:
-        with path.open("rb") as file:
-            return file.read(_MOST_BYTES).decode("utf-8", "replace")
+        return given_file.read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({reason(error)}): give a file.") from None
 

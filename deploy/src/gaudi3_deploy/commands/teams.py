@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 import yaml
 
-from gaudi3_deploy import kubernetes_text, yaml_file
+from gaudi3_deploy import given_file, kubernetes_text, yaml_file
 from gaudi3_deploy.app import app
 from gaudi3_deploy.collection._printable import printable
 from gaudi3_deploy.collection._refusal import Refusal
@@ -121,7 +121,7 @@ def _read(file: Path) -> tuple[declared.TeamEntry, ...]:
 
 def _text(path: Path) -> str:
     try:
-        return sys.stdin.read() if str(path) == "-" else path.read_text()
+        return sys.stdin.read() if str(path) == "-" else given_file.read_text(path)
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({reason(error)}): give a file.") from None
     except UnicodeDecodeError:

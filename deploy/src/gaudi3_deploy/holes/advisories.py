@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gaudi3_deploy import given_file
 from gaudi3_deploy.collection._printable import printable
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.holes import order
+from gaudi3_deploy.messages import reason
 
 #: How versions of an ecosystem are compared, by its name without the release behind a colon.
 ORDERS: Mapping[str, order.Key] = {
@@ -112,18 +114,24 @@ def _contents(source: Path) -> Iterator[tuple[str, bytes]]:
     try:
         if source.is_dir():
             for path in sorted(source.rglob("*.json")):
-                yield printable(path), path.read_bytes()
-        elif zipfile.is_zipfile(source):
-            with zipfile.ZipFile(source) as archive:
+                yield printable(path), given_file.read_bytes(path)
+            return
+        with given_file.opened(source) as file:
+            if not (file.seekable() and zipfile.is_zipfile(file)):
+                if file.seekable():
+                    file.seek(0)
+                yield str(source), file.read()
+                return
+            with zipfile.ZipFile(file) as archive:
                 for info in archive.infolist():
                     if info.filename.endswith(".json"):
                         if info.file_size > _LONGEST:
                             raise UsageError(f"{source} has {printable(info.filename)} of {info.file_size} bytes.")
                         yield f"{source}: {printable(info.filename)}", archive.read(info)
-        else:
-            yield str(source), source.read_bytes()
     except (OSError, zipfile.BadZipFile, zlib.error, RuntimeError) as error:  # RuntimeError: encrypted, or packed oddly
-        raise UsageError(f"{source} cannot be read ({error}): give OSV records as JSON, a folder or a zip.") from error
+        raise UsageError(
+            f"{source} cannot be read ({reason(error)}): give OSV records as JSON, a folder or a zip."
+        ) from error
 
 
 def _records(name: str, content: bytes) -> Iterator[Advisory]:

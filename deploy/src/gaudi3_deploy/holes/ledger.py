@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from gaudi3_deploy import yaml_file
+from gaudi3_deploy import given_file, yaml_file
 from gaudi3_deploy.collection._known_bad import known_bad
 from gaudi3_deploy.collection._mirror import poison
 from gaudi3_deploy.collection._printable import printable
@@ -18,6 +18,7 @@ from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.holes import order
 from gaudi3_deploy.holes.advisories import Advisory
 from gaudi3_deploy.holes.frozen import Package
+from gaudi3_deploy.messages import reason
 from gaudi3_deploy.mirror.wheels import normal
 
 NOT_AFFECTED, AFFECTED, UNDECIDED = "not_affected", "affected", "under_investigation"
@@ -79,10 +80,10 @@ def rows(path: Path) -> list[Row]:
         UsageError: It cannot be read, or a row is not right.
     """
     try:
-        found: Any = yaml_file.read(path.read_text())
+        found: Any = yaml_file.read(given_file.read_text(path))
         return [_row(each) for each in found or ()]
     except (OSError, ValueError, TypeError, KeyError, yaml.YAMLError) as error:
-        said = printable(" ".join(str(error).split()), 500)
+        said = printable(reason(error), 500)
         raise UsageError(f"{path} is no ledger of holes ({said}): correct it.") from error
 
 

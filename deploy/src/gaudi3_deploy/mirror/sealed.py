@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from gaudi3_deploy import given_file
 from gaudi3_deploy.collection._mirror import LOCK, poisoned
 from gaudi3_deploy.collection._printable import printable
 from gaudi3_deploy.errors import DeployError, UsageError
+from gaudi3_deploy.messages import reason
 
 #: What `gaudi3-deploy mirror sign` writes beside the lock.
 SIGNATURE = f"{LOCK}.sig"
@@ -77,7 +79,7 @@ def read(path: Path) -> Lock | None:
         UsageError: It is no lock.
     """
     try:
-        found = json.loads(path.read_text())
+        found = json.loads(given_file.read_text(path))
         if found["schema"] != 1:
             raise ValueError(f"its schema is {found['schema']!r}, and this program knows 1")
         kept = [
@@ -90,8 +92,10 @@ def read(path: Path) -> Lock | None:
         return Lock(str(found["release"]), {each.path: each for each in kept})
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise UsageError(f"{path} is no lock of a mirror ({printable(str(error))}): make the mirror again.") from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise UsageError(
+            f"{path} is no lock of a mirror ({printable(reason(error))}): make the mirror again."
+        ) from error
 
 
 def write(path: Path, text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from gaudi3_deploy import given_file
 from gaudi3_deploy.collection._mirror import LOCK
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.mirror.sealed import read
@@ -37,7 +38,7 @@ def signer_of(folder: Path, signers: Path) -> str:
 
 def _text(folder: Path) -> str:
     try:
-        return (folder / LOCK).read_bytes().decode("utf-8", "surrogateescape")
+        return given_file.read_bytes(folder / LOCK).decode("utf-8", "surrogateescape")
     except OSError:
         raise _no_lock(folder) from None
 

@@ -11,11 +11,13 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from gaudi3_deploy import given_file
 from gaudi3_deploy.collection._known_bad import refuse_known_bad_pins
 from gaudi3_deploy.collection._mirror import INDEX, WHEELS, poisoned
 from gaudi3_deploy.collection._printable import printable
 from gaudi3_deploy.collection._refusal import Refusal
 from gaudi3_deploy.errors import DeployError, UsageError
+from gaudi3_deploy.messages import reason
 from gaudi3_deploy.mirror.download import Folder, Wanted
 
 #: Of every Linux that the vendor supports, glibc is 2.34 or newer; machines with Gaudi 3 are x86-64.
@@ -31,9 +33,9 @@ def wheels(requirements: Path, python: str, index: str) -> list[Wanted]:
         DeployError: pip does not find them all.
     """
     try:
-        text = requirements.read_text()
+        text = given_file.read_text(requirements)
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{requirements} cannot be read ({error}): correct --requirements.") from error
+        raise UsageError(f"{requirements} cannot be read ({reason(error)}): correct --requirements.") from error
     pins = {normal(name): version for name, version in re.findall(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", text, re.M)}
     try:
         refuse_known_bad_pins(str(requirements), pins)
