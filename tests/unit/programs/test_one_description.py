@@ -247,63 +247,98 @@ OF_A_JOB: dict[str, dict[str, Any]] = {
     "spares": {"spares": 1, "max_restarts": 1},
     "min_nodes": {"min_nodes": 1, "max_restarts": 1},
     "data_sets": {"data_sets": ("/srv/data/corpus",)},
-    "command": {"command": ("/srv/train.py",)},
-    "chdir": {"command": ("train.py",), "chdir": "/srv"},
-    "container": {"container": {"engine": "podman", "image": "registry.example/train:1", "folders": [], "cards": True}},
+    "command": {"command": ("/srv/train.py", "--epochs=2")},
+    "chdir": {"chdir": "/srv", "command": ("/srv/train.py",)},
+    "container": {
+        "container": {"engine": "podman", "image": "registry.example/train:1", "folders": [], "cards": True},
+        "user": "root",  # whom the unit asks the machine for
+    },
 }
-#: What the same field is in the cluster's file, where it is another kind of value there.
-ON_KUBERNETES = {"nodes": 3}
+#: What the field is before, where that is not its default.
+BEFORE: dict[str, dict[str, Any]] = {"command": {"command": ("/srv/train.py",)}}
+
+
+def before_and_after(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A job without and with another value of a field, which differ by that alone."""
+    after = OF_A_JOB[name]
+    return {**{each: value for each, value in after.items() if each != name}, **BEFORE.get(name, {})}, after
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(JobSpec)])
 def test_every_field_of_a_job_is_carried_or_refused_by_name(name: str) -> None:
-    spec = replace(SPEC, **OF_A_JOB[name])
-    if name != "container":  # whose unit asks the machine for the user
-        spec.check()
-        before, after = (unit_text(each, SHARE) + config_text(each, SHARE) for each in (SPEC, spec))
-        found = re.sub(r"rdzv-id=\S+", "", before) != re.sub(r"rdzv-id=\S+", "", after)
-        assert found or name == "trainer_version", "the version of an installed trainer is part of what a job is called"
+    before, after = (replace(SPEC, **given) for given in before_and_after(name))
+    after.check()
+    texts = [re.sub(r"rdzv-id=\S+", "", unit_text(each, SHARE) + config_text(each, SHARE)) for each in (before, after)]
+    # The version of an installed trainer is a part of what a job is called, and of nothing else.
+    assert (texts[0] == texts[1]) is (name == "trainer_version") and before.sha256 != after.sha256
     if name == "config":
         return  # each of its fields is above
     on_pods(name)
     in_a_script(name)
 
 
+def in_a_file(launcher: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The launcher's file with fields of a job."""
+    found = {**launcher, **given, **({"nodes": len(given["nodes"])} if "nodes" in given else {})}
+    return {
+        name: list(value) if isinstance(value, tuple) and name != "volumes" else value for name, value in found.items()
+    }
+
+
 def on_pods(name: str) -> None:
     """The field in the manifests, or its refusal."""
-    value = ON_KUBERNETES.get(name, OF_A_JOB[name][name])
-    given = {**CLUSTER, name: list(value) if isinstance(value, tuple) else value}
+    before, after = (in_a_file(CLUSTER, given) for given in before_and_after(name))
     if name in NOT_CARRIED:
         with pytest.raises(ConfigError) as refused:
-            checked(given, True)
+            checked(after, True)
         assert f"{name} is set, and the Kubernetes launcher does not carry it" in str(refused.value)
     else:
-        job = None if OF_A_JOB[name].get("command") else Config()
-        more = {"command": ["train.py"]} if name == "chdir" else {}
         texts = [
-            json.dumps([each.document for each in manifests(make(config, checked(cluster, True)))])
-            for config, cluster in ((Config(), CLUSTER), (job, {**given, **more}))
+            json.dumps([each.document for each in manifests(make(job_of(given), checked(given, True)))])
+            for given in (before, after)
         ]
         assert texts[0] != texts[1]
 
 
 def in_a_script(name: str) -> None:
     """The field in the batch script, or its refusal."""
-    value = ON_KUBERNETES.get(name, OF_A_JOB[name][name])
-    given = {**SLURM, "allow_partial_nodes": True, name: list(value) if isinstance(value, tuple) else value}
+    launcher = {**SLURM, "allow_partial_nodes": True}
+    before, after = (in_a_file(launcher, given) for given in before_and_after(name))
     read = slurm_options.FILE.checked
     if name in slurm_options.NOT_CARRIED:
         with pytest.raises(ConfigError) as refused:
-            read(given)
+            read(after)
         assert f"{name} is set, and the Slurm launcher does not carry it" in str(refused.value)
     else:
-        job = None if OF_A_JOB[name].get("command") else Config()
-        more = {"command": ["train.py"]} if name == "chdir" else {}
-        before, after = (
-            batch_script(make_slurm(config, read(cluster)))
-            for config, cluster in ((Config(), SLURM), (job, {**given, **more}))
-        )
-        assert before != after
+        assert script_of(before) != script_of(after)
+
+
+def job_of(given: dict[str, Any]) -> Config | None:
+    """No job file beside a script of the user's own."""
+    return None if given.get("command") else Config()
+
+
+def script_of(given: dict[str, Any]) -> str:
+    return batch_script(make_slurm(job_of(given), slurm_options.FILE.checked(given)))
+
+
+#: Another value of each option that Slurm alone has.
+OF_SLURM = {
+    "cpu": 8, "time": "1:00:00", "folder": "/other", "gres": "gpu", "memory": "800G", "exclusive": True,
+    "requeue": False, "interface": "eth1", "options": ["--mail-type=FAIL"], "setup": ["module load gaudi"],
+    **{name: f"a-{name}" for name in ("partition", "account", "qos", "reservation", "constraint", "exclude")},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(set(slurm_options.SlurmOptions.model_fields) - set(OF_A_JOB)))
+def test_every_option_of_slurm_is_in_the_script_or_lets_something_pass(name: str) -> None:
+    if name == "allow_partial_nodes":
+        partial = {**SLURM, "processes_per_node": 4}
+        assert script_of({**partial, name: True})
+        with pytest.raises(ConfigError, match="set allow_partial_nodes to try it"):
+            script_of(partial)
+    else:
+        assert script_of(SLURM) != script_of({**SLURM, name: OF_SLURM[name]})
 
 
 @pytest.mark.parametrize(
