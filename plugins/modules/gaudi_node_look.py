@@ -51,6 +51,7 @@ options:
           - gaudi_service
           - gaudi_train_node_info
           - interpreter
+          - kernel_holds
           - kernel_settings
           - listener
           - mirror

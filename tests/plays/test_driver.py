@@ -23,6 +23,21 @@ cp "$last" "$2"
 echo '[GNUPG:] GOODSIG {key} vendor'
 echo '[GNUPG:] VALIDSIG {key} 2026-01-01 0 0 4 0 22 8 01 {key}'
 """
+_KERNEL = """#!/bin/sh
+case "$*" in
+*'linux-*'*)
+  row='linux-image-generic\\t6.8.0-51.52\\t%s\\tinstalled\\tlinux-image-6.8.0-51-generic\\n'
+  printf "$row" "$(cat '{wants}')"
+  ;;
+*) exec '{genuine}' "$@" ;;
+esac
+"""
+_OFFERED = """#!/bin/sh
+case "$1" in
+policy) printf 'linux-image-generic:\\n  Installed: 6.8.0-51.52\\n  Candidate: 6.8.0-60.63\\n' ;;
+show) printf 'Package: linux-image-generic\\nVersion: 6.8.0-60.63\\nDepends: linux-image-6.8.0-60-generic\\n' ;;
+esac
+"""
 
 
 def program(host: Host, name: str, text: str) -> None:
@@ -105,3 +120,26 @@ def test_a_site_leaves_out_a_node_on_which_the_preflight_found_nothing_to_do(clu
     assert run.changed() == {
         ("gaudi-2", "gaudi3.scale.synapseai : Have driver and external ports brought up at each boot")
     }
+
+
+def test_kernels_without_a_driver_are_held_back(cluster: Cluster) -> None:
+    """On a node that is as it is to be but for one hold, this alone is done, and said; then nothing."""
+    cluster.gaudi(1, cards=1)
+    host = cluster["gaudi-1"]
+    genuine = (host.folder / "bin/dpkg-query").rename(host.folder / "bin/genuine")
+    wants = host.folder / "wants"
+    wants.write_text("install")
+    program(host, "dpkg-query", _KERNEL.format(wants=wants, genuine=genuine))
+    program(host, "apt-cache", _OFFERED)
+    program(host, "apt-mark", f"#!/bin/sh\necho \"$1\" > '{wants}'\n")
+    task = "Hold back kernels that have no driver"
+    said = (
+        "Kernel 6.8.0-60-generic is offered and held back (linux-image-generic): the driver of 1.23.0-695 is not built "
+        "for it."
+    )
+    run = cluster.role("synapseai", "--diff", synapseai_ports_up=False)
+    assert {name.split(" : ")[-1] for _host, name in run.changed()} >= {task}, run.messages()
+    assert (wants.read_text(), said in " ".join(run.everything.split())) == ("hold\n", True)
+    assert host.path("/etc/gaudi3-scale/kernel-holds").read_text().endswith("\nlinux-image-generic\n")
+    again = cluster.role("synapseai", synapseai_ports_up=False)
+    assert (again.returncode, again.changed()) == (0, set()), again.messages()

@@ -49,7 +49,7 @@ def look(run: Run, kernel: str, pythons: Sequence[str], places: Places, image: s
     coming = next_kernel(kernel, places.boot) or ""
     return Node.of(
         {
-            "system": _system(places.os_release),
+            "system": system_of(places.os_release),
             "kernel": kernel,
             "next_kernel": coming,
             # A node that has no driver at all is one before its installation, which no kernel can be wrong for.
@@ -66,7 +66,7 @@ def look(run: Run, kernel: str, pythons: Sequence[str], places: Places, image: s
     )
 
 
-def _system(path: str) -> str:
+def system_of(path: str) -> str:
     """``Ubuntu 24.04`` of /etc/os-release; empty without one."""
     try:
         with open(path, encoding="utf-8", errors="replace") as stream:

@@ -15,6 +15,7 @@ from .run import Run
 
 DRIVER = "Load the driver, bring its ports up and read both back"
 PACKAGES = "Bring the packages to the release (apt)"
+HOLDS = "Hold back kernels that have no driver"
 BOOT = "Have driver and external ports brought up at each boot"
 
 
@@ -76,7 +77,8 @@ def runs(answers: Answers) -> bool:
 
 
 def _unchanged(_values: Values, answers: Answers) -> bool:
-    return runs(answers) and is_unchanged(mapping(answers, "boot"))
+    holds = mapping(answers, "holds").get("changed")
+    return runs(answers) and is_unchanged(mapping(answers, "boot")) and holds is False
 
 
 PHASE = Phase(
@@ -84,6 +86,7 @@ PHASE = Phase(
     [
         Question("driver", "synapseai", DRIVER),
         Question("packages", "synapseai", PACKAGES, applies=_on_debian),
+        Question("holds", "synapseai", HOLDS, applies=_on_debian),
     ],
     _asks,
     _unchanged,

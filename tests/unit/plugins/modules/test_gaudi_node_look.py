@@ -23,6 +23,7 @@ from ansible_collections.gaudi3.scale.plugins.modules import (
     gaudi_pytorch,
     gaudi_service,
     gaudi_train_node_info,
+    kernel_holds,
     kernel_settings,
     synapseai_packages,
     trainer_install,
@@ -31,7 +32,7 @@ from ansible_collections.gaudi3.scale.plugins.modules import (
 Run = Callable[..., dict[str, Any]]
 MODULES = (
     gaudi_claim, gaudi_driver, gaudi_fabric, gaudi_firewall, gaudi_ports, gaudi_pytorch, gaudi_service,
-    gaudi_train_node_info, kernel_settings, synapseai_packages, trainer_install,
+    gaudi_train_node_info, kernel_holds, kernel_settings, synapseai_packages, trainer_install,
 )  # fmt: skip
 SECRET = "https://me:pass-phrase@pypi.example/simple"
 

@@ -40,6 +40,9 @@ USUAL: dict[str, Any] = {
     "pytorch_release": "1.23.0-695",
 }
 
+HELD = {"holds": {"changed": False}}
+DRIVERS = ["driver", "packages", "holds"]
+
 
 class Node:
     """A host that answers what it is told to, and remembers what it was asked."""
@@ -94,8 +97,8 @@ def plan(access: Node, tags: str = "all", skipped: str = "", trains: bool = True
 
 
 FIRST = [
-    "driver", "packages", "fabric", "tuning", "pytorch", "firewall", "node_exporter_claim", "node_exporter_listener",
-    "hpu_exporter_files", "hpu_exporter_listener",
+    "driver", "packages", "holds", "fabric", "tuning", "pytorch", "firewall", "node_exporter_claim",
+    "node_exporter_listener", "hpu_exporter_files", "hpu_exporter_listener",
 ]  # fmt: skip
 THEN = [
     "boot", "ports", "account", "trainer", "firewall_boot", "node_exporter", "node_exporter_port", "hpu_exporter",
@@ -121,12 +124,16 @@ def test_no_details_are_asked_where_the_driver_has_to_be_changed() -> None:
 @pytest.mark.parametrize(
     ("tags", "skipped", "asked"),
     [
-        ("drivers", "", [["driver", "packages", "fabric"]]),
-        ("tuning", "", [["driver", "packages", "fabric", "tuning"]]),
+        ("drivers", "", [["driver", "packages", "holds", "fabric"]]),
+        ("tuning", "", [["driver", "packages", "holds", "fabric", "tuning"]]),
         ("firewall", "", [["firewall"]]),
         ("monitoring", "", []),
-        ("all", "monitoring,pytorch,firewall,train", [["driver", "packages", "fabric", "tuning"], ["boot", "ports"]]),
-        ("preflight", "", [["driver", "packages", "fabric", "tuning", "pytorch", "firewall"]]),
+        (
+            "all",
+            "monitoring,pytorch,firewall,train",
+            [["driver", "packages", "holds", "fabric", "tuning"], ["boot", "ports"]],
+        ),
+        ("preflight", "", [["driver", "packages", "holds", "fabric", "tuning", "pytorch", "firewall"]]),
     ],
 )
 def test_only_what_the_run_has_is_asked(tags: str, skipped: str, asked: list[list[str]]) -> None:
@@ -204,7 +211,7 @@ def test_the_address_of_an_index_is_a_secret() -> None:
 def test_a_role_alone_asks_its_own_phase_and_fails_itself() -> None:
     access = node()
     Host(access, "gaudi-1", Run.of(["all"], []), True).require([BY_NAME["drivers"]], {})
-    assert access.asked == [["driver", "packages"]]
+    assert access.asked == [DRIVERS]
     refusing = node(answers={"driver": {"failed": True, "msg": "Secure Boot is on."}})
     with pytest.raises(Refusal, match="Secure Boot"):
         Host(refusing, "gaudi-1", Run.of(["all"], []), True).require([BY_NAME["drivers"]], {})
@@ -213,13 +220,14 @@ def test_a_role_alone_asks_its_own_phase_and_fails_itself() -> None:
 @pytest.mark.parametrize(
     ("known", "asked"),
     [
-        ({"driver": {"changed": True, "loaded": ["habanalabs"]}, "packages": {"changed": True}}, []),
-        ({"driver": {"changed": True}, "packages": {"changed": False}}, []),
+        ({"driver": {"changed": True, "loaded": ["habanalabs"]}, "packages": {"changed": True}, **HELD}, []),
+        ({"driver": {"changed": True}, "packages": {"changed": False}, **HELD}, []),
         # Nothing was to be done then: what is so now is asked.
-        ({"driver": {"changed": False}, "packages": {"changed": False}}, [["driver", "packages"]]),
-        ({"driver": {"changed": True}}, [["driver", "packages"]]),
-        ({"driver": {"changed": True, "failed": True}, "packages": {"changed": True}}, [["driver", "packages"]]),
-        ({"driver": "odd", "packages": {"changed": True}}, [["driver", "packages"]]),
+        ({"driver": {"changed": False}, "packages": {"changed": False}, **HELD}, [DRIVERS]),
+        ({"driver": {"changed": True}, **HELD}, [DRIVERS]),
+        ({"driver": {"changed": True, "failed": True}, "packages": {"changed": True}, **HELD}, [DRIVERS]),
+        ({"driver": "odd", "packages": {"changed": True}, **HELD}, [DRIVERS]),
+        ({"driver": {"changed": False}, "packages": {"changed": False}, "holds": {"changed": True}}, []),
     ],
 )
 def test_a_role_takes_what_the_preflight_found_to_be_done(known: dict[str, Any], asked: list[list[str]]) -> None:

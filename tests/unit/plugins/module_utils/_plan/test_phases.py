@@ -31,6 +31,7 @@ CONVERGED: dict[str, Any] = {
     "fabric": {"changed": False, "files": []},
     "firewall": SEEN,
     "firewall_boot": SEEN,
+    "holds": {"changed": False},
     "hpu_exporter": SEEN,
     "hpu_exporter_page": {"status": 200},
     "node_exporter": SEEN,
@@ -45,7 +46,7 @@ CONVERGED: dict[str, Any] = {
 LEFT = [phase for name, phase in BY_NAME.items() if name != "train"]
 #: What each phase goes by.
 READ = {
-    "drivers": ("driver", "packages", "boot"),
+    "drivers": ("driver", "packages", "boot", "holds"),
     "fabric": ("fabric", "ports"),
     "tuning": ("tuning",),
     "pytorch": ("pytorch",),
@@ -81,6 +82,7 @@ def test_an_answer_that_says_something_else_or_nothing_leaves_nobody_out(name: s
         ("drivers", "driver", {**DRIVER, "reboot_required": True}),
         ("drivers", "packages", {**SEEN, "done": ["packages"]}),
         ("drivers", "boot", {**SEEN, "done": ["enable"]}),
+        ("drivers", "holds", {"changed": True}),
         ("fabric", "fabric", {"files": ["/etc/gaudi3-scale/fabric.env"]}),
         ("fabric", "ports", {"down": [1]}),
         ("tuning", "tuning", {"changed": True, "command_line": []}),

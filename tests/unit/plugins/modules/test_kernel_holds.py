@@ -1,0 +1,255 @@
+"""kernel_holds against the real dpkg and apt, on a database and a repository of the test's."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.gaudi3.scale.plugins.modules import kernel_holds
+
+Run = Callable[..., dict[str, Any]]
+OLD, NEW = "6.8.0-51", "6.8.0-60"
+META = ("linux-generic", "linux-image-generic")
+BUILD_IT = (
+    "the driver of 1.23.0-695 is not built for it. Install the kernel's headers, build the driver with 'dkms "
+    "autoinstall -k 6.8.0-60-generic', and run the role again."
+)
+
+
+def stanzas(kernel: str) -> list[str]:
+    """The packages of Ubuntu with which a kernel comes, as its repository has them."""
+    version, image = f"{kernel}.{kernel[-2:]}", f"linux-image-{kernel}-generic"
+    needs = {
+        "linux-generic": f"linux-image-generic (= {version}), linux-headers-generic (= {version})",
+        "linux-image-generic": f"{image} | linux-image-unsigned-{kernel}-generic, linux-firmware",
+        "linux-headers-generic": f"linux-headers-{kernel}-generic",
+        image: "",
+        f"linux-headers-{kernel}-generic": "",
+    }
+    return [
+        f"Package: {name}\nVersion: {version}\nArchitecture: all\nMaintainer: nobody <n@example.com>\n"
+        f"Description: a package\n{f'Depends: {depends}' + chr(10) if depends else ''}"
+        for name, depends in needs.items()
+    ]
+
+
+class Node:
+    """A package database, a repository and a folder of kernel modules."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root = root
+        self.record = root / "etc/gaudi3-scale/kernel-holds"
+        for folder in ("dpkg/updates", "dpkg/info", "lists/partial", "cache/archives/partial", "repository", "parts"):
+            (root / folder).mkdir(parents=True)
+        for name in ("dpkg/available", "dpkg/diversions", "dpkg/statoverride"):
+            (root / name).touch()
+        (root / "os-release").write_text('ID=ubuntu\nVERSION_ID="24.04"\n')
+        firmware = "Package: linux-firmware\nVersion: 1\nArchitecture: all\nMaintainer: nobody <n@example.com>\n"
+        self.firmware = firmware + "Description: a package\n"
+        texts = "\n".join([*stanzas(OLD), self.firmware])
+        (root / "dpkg/status").write_text(texts.replace("\nVersion", "\nStatus: install ok installed\nVersion"))
+        (root / "apt.conf").write_text(
+            f'Dir::State "{root}";\nDir::State::status "{root}/dpkg/status";\nDir::Cache "{root}/cache";\n'
+            f'Dir::Etc::sourcelist "{root}/sources.list";\nDir::Etc::sourceparts "{root}/parts";\n'
+            f'Dir::Etc::preferences "/nowhere";\nDir::Etc::preferencesparts "{root}/parts";\n'
+            'APT::Architecture "amd64";\nAPT::Sandbox::User "root";\nAcquire::Languages "none";\n'
+        )
+        (root / "sources.list").write_text(f"deb [trusted=yes] file:{root}/repository ./\n")
+        monkeypatch.setenv("APT_CONFIG", str(root / "apt.conf"))
+        monkeypatch.setenv("DPKG_ADMINDIR", str(root / "dpkg"))
+        self.offer(OLD)
+        self.build(OLD)
+
+    def offer(self, *kernels: str) -> None:
+        texts = [text for kernel in kernels for text in stanzas(kernel)]
+        (self.root / "repository/Packages").write_text("\n".join([*texts, self.firmware]))
+        subprocess.run(["apt-get", "update"], check=True, capture_output=True)
+
+    def build(self, kernel: str) -> None:
+        folder = self.root / f"modules/{kernel}-generic/updates/dkms"
+        folder.mkdir(parents=True)
+        (folder / "habanalabs.ko").write_text("module")
+
+    def mark(self, word: str, *names: str) -> None:
+        subprocess.run(["apt-mark", word, *names], check=True, capture_output=True)
+
+    def held(self) -> list[str]:
+        shown = subprocess.run(["apt-mark", "showhold"], check=True, capture_output=True, text=True)
+        return shown.stdout.split()
+
+    def recorded(self) -> list[str]:
+        lines = self.record.read_text().splitlines() if self.record.exists() else []
+        return [line for line in lines if not line.startswith("#")]
+
+
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
+    return Node(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def run(node: Node, run_module: Run) -> Run:
+    def call(check: bool = False, **options: Any) -> dict[str, Any]:
+        places = {"record": str(node.record), "modules": str(node.root / "modules")}
+        given = {"release": "1.23.0-695", "os_release": str(node.root / "os-release"), **places, **options}
+        return run_module(kernel_holds, check=check, diff=True, **given)
+
+    return call
+
+
+def test_a_kernel_without_a_driver_is_held_back_until_it_is_built(node: Node, run: Run) -> None:
+    node.offer(OLD, NEW)
+    said = f"Kernel 6.8.0-60-generic is offered and held back (linux-generic, linux-image-generic): {BUILD_IT}"
+    predicted = run(check=True)
+    assert (node.held(), node.record.exists()) == ([], False)
+    first = run()
+    for each in (predicted, first):
+        assert (each["changed"], each["hold"], each["remarks"]) == (True, [*META], [said])
+        assert said in json.dumps(each["warnings"])
+        assert each["diff"][0]["after"] == "linux-generic\nlinux-image-generic\n"
+    assert (node.held(), node.recorded()) == ([*META], [*META])
+    assert node.record.stat().st_mode & 0o777 == 0o644
+    upgrade = subprocess.run(["apt-get", "--simulate", "dist-upgrade"], check=True, capture_output=True, text=True)
+    assert NEW not in "".join(line for line in upgrade.stdout.splitlines() if line.startswith("Inst"))
+    again = run()
+    assert (again["changed"], again["remarks"]) == (False, [said])
+
+    node.build(NEW)
+    assert run(check=True)["lift"] == [*META]
+    assert node.held() == [*META]
+    lifted = run()
+    assert (lifted["lift"], lifted["held"], lifted["remarks"]) == ([*META], [], [])
+    assert (node.held(), node.record.exists()) == ([], False)
+    assert run()["changed"] is False
+
+
+def test_what_is_offered_tomorrow_is_held_today(node: Node, run: Run) -> None:
+    assert (run()["held"], run()["changed"]) == ([*META], False)
+    node.offer(OLD, NEW)
+    assert run()["changed"] is False
+
+
+def test_a_kernel_that_the_matrix_forbids_is_held_though_its_driver_is_built(node: Node, run: Run) -> None:
+    node.offer(OLD, "6.11.0-21")
+    node.build("6.11.0-21")
+    found = run()
+    assert found["hold"] == [*META]
+    assert found["remarks"] == [
+        "Kernel 6.11.0-21-generic is offered and held back (linux-generic, linux-image-generic): on Ubuntu 24.04 the "
+        "drivers are for kernel 6.8, not for 6.11.0-21-generic (pages of 1.24.1 on docs.habana.ai, as quoted by "
+        "bossdeep/gaudi2-practical-inference on 2026-09-25)."
+    ]
+
+
+def test_a_hold_of_the_site_is_neither_put_on_record_nor_lifted(node: Node, run: Run) -> None:
+    node.offer(OLD, NEW)
+    node.mark("hold", "linux-generic", "linux-firmware")
+    assert run()["hold"] == ["linux-image-generic"]
+    assert node.recorded() == ["linux-image-generic"]
+    assert run(hold=False)["lift"] == ["linux-image-generic"]
+    assert (node.held(), node.record.exists()) == (["linux-firmware", "linux-generic"], False)
+    assert run(hold=False)["changed"] is False
+
+
+def test_a_hold_that_apt_dropped_is_set_again(node: Node, run: Run) -> None:
+    run()
+    node.mark("unhold", "linux-image-generic")
+    assert run(check=True)["hold"] == ["linux-image-generic"]
+    assert (run()["hold"], node.held()) == (["linux-image-generic"], [*META])
+
+
+def test_what_was_removed_leaves_the_record(node: Node, run: Run) -> None:
+    run()
+    status = node.root / "dpkg/status"
+    kept = [each for each in status.read_text().split("\n\n") if "Package: linux-generic\n" not in each]
+    status.write_text("\n\n".join(kept))
+    assert (run(check=True)["changed"], run()["changed"], run()["changed"]) == (True, True, False)
+    assert node.recorded() == ["linux-image-generic"]
+
+
+@pytest.mark.parametrize("names", [("hold", "linux-generic"), ("unhold",)])
+def test_a_run_that_is_killed_leaves_no_hold_without_a_record(
+    node: Node, run: Run, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
+) -> None:
+    """Before each call of apt-mark, and after it."""
+    node.offer(OLD, NEW)
+    if names[0] == "unhold":
+        run()
+        node.build(NEW)
+    genuine = AnsibleModule.run_command
+    for early in (True, False):
+
+        def killed(module: AnsibleModule, command: list[str], early: bool = early, **more: Any) -> Any:
+            if command[1] == names[0]:
+                if not early:
+                    genuine(module, command, **more)
+                raise SystemExit("killed")
+            return genuine(module, command, **more)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(AnsibleModule, "run_command", killed)
+            with pytest.raises(ValueError):  # nothing was printed
+                run()
+        assert set(node.held()) <= set(node.recorded())
+    run()
+    assert set(node.held()) == set(node.recorded()) == ({*META} if names[0] == "hold" else set())
+
+
+def test_a_mark_that_has_no_effect_is_said(node: Node, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = node.root / "bin"
+    tools.mkdir()
+    (tools / "apt-mark").write_text("#!/bin/sh\n")
+    (tools / "apt-mark").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    assert run()["msg"] == (
+        "apt-mark succeeded, and dpkg does not show it of linux-generic, linux-image-generic: look at 'dpkg "
+        "--get-selections'."
+    )
+
+
+@pytest.mark.parametrize("busy", [1, 99])
+def test_a_database_in_use_is_waited_for(node: Node, run: Run, monkeypatch: pytest.MonkeyPatch, busy: int) -> None:
+    genuine, calls = AnsibleModule.run_command, []
+
+    def used(module: AnsibleModule, command: list[str], **more: Any) -> Any:
+        if command[1] == "hold":
+            calls.append(command)
+            if len(calls) <= busy:
+                return 2, "", "dpkg: error: dpkg status database is locked by another process\n"
+        return genuine(module, command, **more)
+
+    monkeypatch.setattr(AnsibleModule, "run_command", used)
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+    found = run(timeout=120 if busy == 1 else 0)
+    if busy == 1:
+        assert (found["changed"], len(calls), node.held()) == (True, 2, [*META])
+    else:
+        assert found["msg"] == (
+            "apt-mark hold failed for linux-generic, linux-image-generic (dpkg: error: dpkg status database is locked "
+            "by another process): run it by hand on the node to see why."
+        )
+
+
+def test_a_record_of_somebody_else_is_refused(node: Node, run: Run) -> None:
+    node.record.parent.mkdir(parents=True)
+    node.record.write_text("linux generic\n")
+    assert run(check=True)["msg"] == (
+        f"{node.record} has the line 'linux generic' in the place of a package's name: correct it, or remove the file, "
+        "after which what is held counts as held by the site."
+    )
+    assert node.held() == []
+    node.record.unlink()
+    node.record.mkdir()
+    assert run()["msg"] == f"{node.record} cannot be read (Is a directory): see that it is a file, or remove it."
+
+
+def test_a_node_without_apt_has_nothing_to_hold(node: Node, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AnsibleModule, "get_bin_path", lambda *_given, **_options: None)
+    assert run()["changed"] is False
