@@ -27,8 +27,12 @@ TABLES = {
     "table-1.16.0-gaudi2.txt": (
         "1.16.0-94aac46", "HL-225", 98304, 768, 600, "b3 b4 cc cd 19 1a 43 44",
     ),
+    "table-1.17.1-gaudi2.txt": ("1.17.1-78932ae", "HL-225", 98304, 768, 600, "4d b4"),
     "table-1.18.0-gaudi3.txt": ("1.18.0-ee698fb", "HL-325L", 131072, 672, 900, "21"),
     "table-1.21.0-gaudi3.txt": ("1.20.1-366eb9c", "HL-325L", 131072, 672, 900, "e9"),
+    "table-1.22.1-gaudi2.txt": (
+        "1.22.1-97ec1a4", "HL-225", 98304, 768, 600, "33 9a 34 4d 4e 9b b3 b4",
+    ),
     "table-1.23.0-gaudi2e.txt": ("1.23.0-2eae87a", "HL-225", 98304, 768, 450, "2a"),
 }  # fmt: skip
 
@@ -69,6 +73,18 @@ def test_every_cell_of_a_row() -> None:
     first = table.rows((TRANSCRIPTS / "table-1.4.1-gaudi.txt").read_text())
     assert first[0] == table.Row(0, "HL-205", "0000:20:1d.0", 35, 102, 350, 512, 32768, 2)
     assert [row.utilization for row in first] == [2, 1, 3, 0, 1, 0, 4, 1]
+
+
+def test_events_that_a_table_counts_are_said(tmp_path: Path) -> None:
+    lines, _code = commands.from_report(TRANSCRIPTS / "table-1.22.1-gaudi2.txt", tmp_path / "twin", "gaudi-1", False)
+    counted = ", ".join(f"accel{index} 2" for index in range(8))
+    assert f"  note      uncorrectable events that the table counts are not in the twin: {counted}" in lines
+
+
+def test_every_public_table_with_cards_that_are_simulated_is_a_profile() -> None:
+    refused = {"table-1.4.1-gaudi.txt", "table-1.20.0.txt"}
+    assert {path.name for path in TRANSCRIPTS.glob("table-*.txt")} == {*TABLES} | refused
+    assert len(TABLES) >= 9
 
 
 @pytest.mark.parametrize(

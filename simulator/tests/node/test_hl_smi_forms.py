@@ -14,8 +14,10 @@ TRANSCRIPTS = Path(__file__).with_name("transcripts")
 ANCHOR = re.compile(r"[|/]|(?<=\d)(?:MiB|[CW%])|(?<= )(?:N/A|P0)")
 TABLES = [
     ("table-1.15.1-gaudi2.txt", "1.15.1-15", "HL-225"),
+    ("table-1.17.1-gaudi2.txt", "1.17.1-40", "HL-225"),
     ("table-1.18.0-gaudi3.txt", "1.18.0-524", "HL-325L"),
     ("table-1.21.0-gaudi3.txt", "1.21.0-555", "HL-325L"),
+    ("table-1.22.1-gaudi2.txt", "1.22.1-6", "HL-225"),
     ("table-1.23.0-gaudi2e.txt", "1.23.0-695", "HL-225"),
 ]
 
@@ -53,7 +55,8 @@ def test_the_table_has_the_columns_of_its_release(
 
 @pytest.mark.parametrize(
     ("name", "release"), [("table-1.20.0.txt", "1.20.0-543"), ("table-1.15.1-gaudi2.txt", "1.15.1-15"),
-                          ("table-1.18.0-gaudi3.txt", "1.18.0-524"), ("table-1.23.0-gaudi2e.txt", "1.23.0-695")]
+                          ("table-1.17.1-gaudi2.txt", "1.17.1-40"), ("table-1.18.0-gaudi3.txt", "1.18.0-524"),
+                          ("table-1.22.1-gaudi2.txt", "1.22.1-6"), ("table-1.23.0-gaudi2e.txt", "1.23.0-695")]
 )  # fmt: skip
 def test_the_heading_names_the_versions_of_its_release(bare: Callable[..., Machine], name: str, release: str) -> None:
     genuine = [line for line in transcript(name) if "Version:" in line]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -213,7 +214,14 @@ def _of_table(report: Report, name: str) -> Facts:
             }
             for row in rows
         },
+        notes=_events(rows),
     )
+
+
+def _events(rows: Sequence[table.Row]) -> list[str]:
+    """What no fault stands for, as a table does not say which error it was."""
+    counted = [f"accel{row.index} {row.events}" for row in rows if row.events]
+    return [f"uncorrectable events that the table counts are not in the twin: {', '.join(counted)}"] if counted else []
 
 
 def _by_accel(text: str) -> list[CardFacts]:

@@ -11,7 +11,7 @@ _DRIVER = re.compile(r"^\| Driver Version:\s+(\d[\w.-]*)\s*\|", re.M)
 _ADDRESS = r"[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]"
 _MEMORY = r"(\d+)Mi[bB]\s*/\s*(\d+)Mi[bB]"
 _CARD = re.compile(
-    rf"^\|\s*(\d{{1,3}})\s+(HL-\w+)\s+N/A\s*\|\s*({_ADDRESS})\s+N/A\s*\|\s*(?:\d+|N/A)\s*\|[ \t]*\n"
+    rf"^\|\s*(\d{{1,3}})\s+(HL-\w+)\s+N/A\s*\|\s*({_ADDRESS})\s+N/A\s*\|\s*(\d+|N/A)\s*\|[ \t]*\n"
     rf"\|\s*N/A\s+(\d+)C\s+\S+\s+(\d+)W\s*/\s*(\d+)W\s*\|\s*{_MEMORY}\s*\|\s*(\d+)%",
     re.M,
 )
@@ -30,6 +30,8 @@ class Row:
     memory_used: int
     memory_total: int
     utilization: int
+    events: int = 0
+    """Of the column of uncorrectable errors, which later releases call events."""
 
 
 def is_table(content: bytes) -> bool:
@@ -46,6 +48,12 @@ def driver(text: str) -> str | None:
 def rows(text: str) -> list[Row]:
     """The cards, in their order."""
     return [
-        Row(int(match[1]), match[2], match[3].lower(), *(int(match[place]) for place in range(4, 10)))
+        Row(
+            int(match[1]),
+            match[2],
+            match[3].lower(),
+            *(int(match[place]) for place in range(5, 11)),
+            events=int(match[4]) if match[4].isdigit() else 0,
+        )
         for match in _CARD.finditer(text.replace("\r\n", "\n"))
     ]
