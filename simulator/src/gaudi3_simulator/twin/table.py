@@ -47,13 +47,11 @@ def driver(text: str) -> str | None:
 
 def rows(text: str) -> list[Row]:
     """The cards, in their order."""
-    return [
-        Row(
-            int(match[1]),
-            match[2],
-            match[3].lower(),
-            *(int(match[place]) for place in range(5, 11)),
-            events=int(match[4]) if match[4].isdigit() else 0,
-        )
-        for match in _CARD.finditer(text.replace("\r\n", "\n"))
-    ]
+    return [_row(match) for match in _CARD.finditer(text.replace("\r\n", "\n"))]
+
+
+def _row(match: re.Match[str]) -> Row:
+    temperature, power, power_max, used, total, utilization = (int(match[place]) for place in range(5, 11))
+    events = int(match[4]) if match[4].isdigit() else 0
+    index, product, bus_id = int(match[1]), match[2], match[3].lower()
+    return Row(index, product, bus_id, temperature, power, power_max, used, total, utilization, events)
