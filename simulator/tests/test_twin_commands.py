@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 from gaudi3_simulator.cli import main
-from gaudi3_simulator.twin import commands
+from gaudi3_simulator.twin import commands, fleet
 
 ADDRESSES = ("0000:19:00.0", "0000:b3:00.0")
 
@@ -160,3 +162,80 @@ def test_a_fleet_names_hosts_without_a_report_and_reports_without_a_host(
     (place / "node-2.json").write_bytes(WHOLE[:200])
     assert main([*command[:-1], str(tmp_path / "others")]) == 2
     assert "ends in the middle" in capsys.readouterr().err and not (tmp_path / "others").exists()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "nowhere", "folder", "device"])
+def test_what_is_no_file_is_refused_and_not_waited_for(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a report, as one of a fleet, in a twin's folder, and as an inventory."""
+    inventory, place, twin = tmp_path / "hosts.ini", tmp_path / "reports", tmp_path / "twin"
+    inventory.write_text("[gaudi]\nnode-1\nnode-2\n")
+    place.mkdir()
+    (place / "node-1.json").write_bytes(WHOLE)
+    assert main(["from-report", str(place / "node-1.json"), "--into", str(twin)]) == 0
+
+    def odd(path: Path) -> str:
+        path.unlink(missing_ok=True)
+        if kind == "pipe":
+            os.mkfifo(path)
+        elif kind == "folder":
+            path.mkdir()
+        else:
+            path.symlink_to("/dev/full" if kind == "device" else "/nowhere")
+        return str(path)
+
+    new, missing = tmp_path / "new", {"nowhere": "cannot be read (No such"}
+    fleet_of = ["from-inventory", str(inventory), "--reports", str(place), "--into", str(new)]
+    inventories = {"folder": "has no host in group gaudi"}
+    # What is odd, the command, and what it says.
+    cases = [
+        (
+            tmp_path / "x.json",
+            ["from-report", "ODD", "--into", str(new)],
+            {**missing, "folder": "is a folder"},
+            "is no file",
+        ),
+        (twin / "report.json", ["from-report", str(twin), "--replay"], missing, "is no file"),
+        (twin / "twin.json", ["from-report", str(twin), "--replay"], {}, "is no twin"),
+        (tmp_path / "odd.ini", [*fleet_of[:1], "ODD", *fleet_of[2:]], inventories, "There is no inventory"),
+        (place / "node-2.json", fleet_of, {}, "node-2.json has a report's name and is no file"),
+    ]
+    for path, words, otherwise, said in cases:
+        made = odd(path)
+        capsys.readouterr()
+        assert main([made if word == "ODD" else word for word in words]) == 2, words
+        printed = capsys.readouterr()
+        assert otherwise.get(kind, said) in printed.err and printed.err.count("\n") == 1 and printed.out == "", words
+        assert not new.exists()
+
+
+@pytest.mark.parametrize(("name", "text"), [("state.json", "[]"), ("state.json", "{}"), ("twin.json", '{"format": 1}')])
+def test_a_twin_that_somebody_changed_is_none(
+    name: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report, twin = tmp_path / "report.json", tmp_path / "twin"
+    report.write_bytes(WHOLE)
+    assert main(["from-report", str(report), "--into", str(twin)]) == 0
+    (twin / name).write_text(text)
+    capsys.readouterr()
+    assert main(["from-report", str(twin), "--replay"]) == 2
+    assert capsys.readouterr().err == (
+        f"gaudi3-simulator: {twin} is no twin: make one with 'gaudi3-simulator from-report'.\n"
+    )
+
+
+def test_an_inventory_that_does_not_answer_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(*_given: Any, **_options: Any) -> None:
+        raise subprocess.TimeoutExpired("ansible-inventory", 120)
+
+    monkeypatch.setattr(fleet.subprocess, "run", late)
+    inventory = tmp_path / "hosts.ini"
+    inventory.write_text("[gaudi]\nnode-1\n")
+    assert main(["from-inventory", str(inventory), "--reports", str(tmp_path), "--into", str(tmp_path / "new")]) == 2
+    assert capsys.readouterr().err == (
+        f"gaudi3-simulator: ansible-inventory did not read {inventory} within 120 seconds: run "
+        f"'ansible-inventory -i {inventory} --list' to see what it waits for.\n"
+    )

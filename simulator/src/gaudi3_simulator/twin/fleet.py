@@ -15,20 +15,27 @@ from . import folder
 from .reports import Report, open_report
 
 GROUP = "gaudi"
+#: A source of the inventory may be a program.
+_SECONDS = 120
 _ENDINGS = (".json", ".tar.gz", ".tgz", ".tar")
 
 
 def hosts(inventory: Path) -> list[str]:
     """Hosts of the group gaudi, as Ansible reads the inventory."""
-    if not inventory.exists():
+    if not inventory.is_file() and not inventory.is_dir():
         raise RequestError(f"There is no inventory {inventory}: give a file or a folder that Ansible reads.")
     beside = Path(sys.executable).with_name("ansible-inventory")
     program = str(beside) if beside.exists() else shutil.which("ansible-inventory")
     if program is None:
         raise RequestError("ansible-inventory is not on the path: activate the environment that has Ansible.")
-    done = subprocess.run(
-        [program, "-i", str(inventory), "--list"], capture_output=True, text=True, check=False, timeout=120
-    )
+    command = [program, "-i", str(inventory), "--list"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise RequestError(
+            f"ansible-inventory did not read {inventory} within {_SECONDS} seconds: run 'ansible-inventory -i "
+            f"{inventory} --list' to see what it waits for."
+        ) from None
     try:
         groups: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {}
     except ValueError:
@@ -55,8 +62,10 @@ def reports(directory: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for path in sorted(directory.iterdir()):
         ending = next((each for each in _ENDINGS if path.name.endswith(each)), None)
-        if ending is None or path.name.startswith(".") or not path.is_file():
+        if ending is None or path.name.startswith("."):
             continue
+        if not path.is_file():
+            raise RequestError(f"{path} has a report's name and is no file: put the report there, or move it away.")
         name = path.name.removesuffix(ending).removeprefix("doctor-")
         if name in found:
             raise RequestError(f"{found[name].name} and {path.name} are both of {name}: leave one of them.")

@@ -19,7 +19,7 @@ from ..node import board, faults
 from . import recorded
 from .facts import facts_of, missing, state
 from .inverse import faults_of
-from .reports import DOCTOR, TABLE, Report, open_report
+from .reports import DOCTOR, MAX_BUNDLE, TABLE, Report, open_report, read_file
 from .stand import MEMORY
 
 FORMAT = 1
@@ -128,12 +128,16 @@ def write(folder: Path, report: Report, files: dict[str, str]) -> None:
 
 def read(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """A twin and the state of its node; ``RequestError`` where the folder is none."""
+    none = RequestError(f"{folder} is no twin: make one with 'gaudi3-simulator from-report'.")
     try:
-        twin, held = (json.loads((folder / name).read_text()) for name in (TWIN, STATE))
-    except (OSError, ValueError):
-        raise RequestError(f"{folder} is no twin: make one with 'gaudi3-simulator from-report'.") from None
+        twin, held = (json.loads(read_file(folder / name, MAX_BUNDLE) or b"") for name in (TWIN, STATE))
+    except (OSError, ValueError, RecursionError):
+        raise none from None
     if not isinstance(twin, dict) or twin.get("format") != FORMAT:
         raise RequestError(f"{folder} is a twin of another version: make it again with 'gaudi3-simulator from-report'.")
+    kind = twin["origin"].get("kind") if isinstance(twin.get("origin"), dict) else None
+    if not isinstance(kind, str) or not isinstance(held, dict) or not isinstance(held.get("node"), str):
+        raise none
     return twin, held
 
 

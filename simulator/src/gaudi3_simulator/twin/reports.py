@@ -8,7 +8,9 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import re
+import stat
 import tarfile
 import zlib
 from dataclasses import dataclass, field
@@ -48,10 +50,11 @@ class Report:
 def open_report(path: Path) -> Report:
     """The report in a file; ``RequestError`` in one sentence where there is none."""
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BUNDLE + 1)
+        content = read_file(path, MAX_BUNDLE + 1)
     except OSError as error:
         raise RequestError(f"The report {path} cannot be read ({error.strerror}): {_EXAMPLE}.") from None
+    if content is None:
+        raise RequestError(f"The report {path} is no file: {_EXAMPLE}.")
     if content[:2] == b"PK":
         raise RequestError(f"The report {path} is a zip archive: {_EXAMPLE}, a JSON file or a tar archive.")
     if content[:2] == b"\x1f\x8b" or content[257:262] == b"ustar":
@@ -61,6 +64,16 @@ def open_report(path: Path) -> Report:
     if table.is_table(content):
         return Report(TABLE, content, texts={"hl-smi.txt": content.decode("utf-8", "replace")})
     return Report(DOCTOR, content, data=_doctor(path, content))
+
+
+def read_file(path: Path, most: int) -> bytes | None:
+    """At most so many bytes of a file; None of what is none, such as a pipe, which nobody may write to. OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(most)
 
 
 def _check_size(path: Path, content: bytes, most: int) -> None:
