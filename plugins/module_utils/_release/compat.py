@@ -95,11 +95,10 @@ class Matrix:
     def generation(self, release: str, generation: str) -> Verdict:
         """Whether a release drives cards of a generation; of the first, reports are stricter than the matrix."""
         found = self.goes(release, "generation", generation)
-        failing = data.FIRST_GENERATION_FAILS
-        late = numbers(release)[:3] >= (failing.major, failing.minor, failing.patch)
-        if found.level != FORBIDDEN and generation == "gaudi" and late:
+        reported = data.failing(generation)
+        if found.level != FORBIDDEN and reported and numbers(release)[:3] >= numbers(reported.since.version):
             why = f"with {release} first-generation Gaudi could not be acquired any more"
-            return Verdict(FORBIDDEN, SOURCES["first-generation"], why)
+            return Verdict(FORBIDDEN, SOURCES[reported.source], why)
         return found
 
     def kernel(self, system: str, kernel: str) -> Verdict:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Optional
 
 from .versions import Release
 
@@ -102,8 +103,23 @@ LINES = (
 #: Generations of cards, by the first release that does not list them.
 LAST_OF_GENERATION = {"gaudi": Release(1, 22, 0, 0)}
 GENERATIONS = ("gaudi", "gaudi2", "gaudi3")
-#: The first release on which two public threads could not acquire a first-generation card any more.
-FIRST_GENERATION_FAILS = Release(1, 19, 1, 0)
+
+
+@dataclass(frozen=True)
+class Failing:
+    """A generation whose cards could not be acquired any more, in public threads, from a release on."""
+
+    generation: str
+    since: Release
+    source: str
+
+
+FAILING = (Failing("gaudi", Release(1, 19, 1, 0), "first-generation"),)
+
+
+def failing(generation: str) -> Optional[Failing]:
+    """What is reported of a generation."""
+    return next((each for each in FAILING if each.generation == generation), None)
 
 
 @dataclass(frozen=True)

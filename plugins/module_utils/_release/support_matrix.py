@@ -7,7 +7,7 @@ A pair of which no page of the vendor's was found is UNCONFIRMED: neither promis
 
 from __future__ import annotations
 
-from .matrix import LAST_OF_GENERATION, LINES, UNCONFIRMED
+from .matrix import LAST_OF_GENERATION, LINES, SOURCES, UNCONFIRMED, failing
 from .versions import Release
 
 SUPPORTED = "supported"
@@ -72,20 +72,32 @@ def release_problem(
             f"{newest}), or set synapseai_accept_unknown_release=true, and the repository's index decides whether it "
             "exists."
         )
-    first_without = LAST_OF_GENERATION.get(generation or "")
-    if first_without and parsed >= first_without:
-        last = [each for each in known_releases() if Release.parse(each) < first_without][-1]
-        return (
-            f"The cards are first-generation Gaudi, which SynapseAI {release} does not drive: the last release for "
-            f"them is of {'.'.join(map(str, _minor(last)))}; set synapseai_release to such a one ({last} is the "
-            "newest), or take this host out of the Gaudi nodes' group."
-        )
+    old = _generation_problem(parsed, generation or "")
+    if old:
+        return old
     if accept_unsupported or support(release, system) != UNSUPPORTED:
         return ""
     names = [name if support(release, name) == SUPPORTED else f"{name} (unconfirmed)" for name in _systems(release)]
     return (
         f"SynapseAI {release} is not supported on {system}, only on {', '.join(names)}; use one of these, "
         "or set synapseai_accept_unsupported_os=true to try it at your own risk."
+    )
+
+
+def _generation_problem(release: Release, generation: str) -> str:
+    """Of the first generation. Reports are stricter than the vendor's matrix, and the stricter of both counts."""
+    unlisted, reported = LAST_OF_GENERATION.get(generation), failing(generation)
+    ends = [unlisted] if unlisted else []
+    end = min([*ends, reported.since] if reported else ends, default=None)
+    if end is None or release < end:
+        return ""
+    why = f"which SynapseAI {release} does not drive"
+    if reported and (unlisted is None or release < unlisted):
+        why = f"which could not be acquired any more with SynapseAI {end.version} ({SOURCES[reported.source]})"
+    last = [each for each in known_releases() if Release.parse(each) < end][-1]
+    return (
+        f"The cards are first-generation Gaudi, {why}: set synapseai_release to one before {end.version} ({last} is "
+        "the newest), or take this host out of the Gaudi nodes' group."
     )
 
 

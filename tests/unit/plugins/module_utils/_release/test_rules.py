@@ -99,3 +99,17 @@ def test_nothing_is_said_of_what_is_not_known() -> None:
 
 def test_every_rule_is_tried_here() -> None:
     assert len(RULES) == 13
+
+
+@pytest.mark.parametrize(
+    ("versions", "blamed"),
+    [
+        ({"packages": {"habanalabs-dkms": "1.23.0-695"}, "plugin": "1.24.1.482"}, "plugin"),
+        ({"plugin": "1.24.1.482", "vllm": "0.9.0.1+Gaudi-1.23.0"}, "vllm"),
+        ({"vllm": "0.9.0.1+Gaudi-1.23.0", "image": "x/gaudi-docker/1.24.1/ubuntu24.04/y:latest"}, "image"),
+        ({"driver": "1.23.0", "packages": {"habanalabs-dkms": "1.24.1-482"}}, "packages"),
+    ],
+)
+def test_of_two_parts_the_one_that_is_changed_most_easily_is_blamed(versions: dict[str, Any], blamed: str) -> None:
+    """Without a majority; what runs counts more than what is installed."""
+    assert culprit(check(Node.of(versions))) == blamed

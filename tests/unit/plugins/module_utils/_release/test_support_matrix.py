@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 
 import pytest
 import yaml
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._release.compat import FORBIDDEN, Matrix
+from ansible_collections.gaudi3.scale.plugins.module_utils._release.matrix import GENERATIONS
 from ansible_collections.gaudi3.scale.plugins.module_utils._release.support_matrix import (
     TRAINER_TORCH,
     known_releases,
@@ -168,25 +171,42 @@ def test_a_release_whose_torch_the_trainer_does_not_take_is_for_drivers_only(rel
     ]
 
 
+UNLISTED = "which SynapseAI {} does not drive"
+REPORTED = (
+    "which could not be acquired any more with SynapseAI 1.19.1 (HabanaAI/hccl_demo#44, 2025-01-20, and "
+    "HabanaAI/vllm-fork#776, 2025-02-04)"
+)
+
+
 @pytest.mark.parametrize(
-    ("release", "generation", "refused"),
+    ("release", "generation", "why"),
     [
-        ("1.22.0-740", "gaudi", True),
-        ("1.23.0-695", "gaudi", True),
-        ("1.31.0-12", "gaudi", True),
-        ("1.21.5-6", "gaudi", False),
-        ("1.23.0-695", "gaudi2", False),
-        ("1.23.0-695", "gaudi3", False),
-        ("1.23.0-695", None, False),
+        ("1.22.0-740", "gaudi", UNLISTED),
+        ("1.23.0-695", "gaudi", UNLISTED),
+        ("1.31.0-12", "gaudi", UNLISTED),
+        ("1.21.5-6", "gaudi", REPORTED),
+        ("1.19.1-26", "gaudi", REPORTED),
+        ("1.19.0-561", "gaudi", ""),
+        ("1.23.0-695", "gaudi2", ""),
+        ("1.23.0-695", "gaudi3", ""),
+        ("1.23.0-695", None, ""),
     ],
 )
-def test_first_generation_cards_have_no_driver_since_1_22(release: str, generation: str | None, refused: bool) -> None:
+def test_first_generation_cards_are_refused_from_the_first_report_on(
+    release: str, generation: str | None, why: str
+) -> None:
     sentence = (
-        f"The cards are first-generation Gaudi, which SynapseAI {release} does not drive: the last release for them "
-        "is of 1.21; set synapseai_release to such a one (1.21.5-6 is the newest), or take this host out of the "
-        "Gaudi nodes' group."
+        f"The cards are first-generation Gaudi, {why.format(release)}: set synapseai_release to one before 1.19.1 "
+        "(1.19.0-561 is the newest), or take this host out of the Gaudi nodes' group."
     )
-    assert release_problem(release, "Ubuntu 22.04", True, True, generation) == (sentence if refused else "")
+    assert release_problem(release, "Ubuntu 22.04", True, True, generation) == (sentence if why else "")
+
+
+def test_preflight_and_solver_refuse_the_same_releases_of_a_generation() -> None:
+    table = Matrix()
+    for release, generation in itertools.product(known_releases(), GENERATIONS):
+        refused = release_problem(release, "Ubuntu 22.04", True, True, generation) != ""
+        assert refused == (table.generation(release, generation).level == FORBIDDEN), (release, generation)
 
 
 def test_what_is_unconfirmed_or_not_known_passes_with_a_caution() -> None:
