@@ -74,9 +74,11 @@ $(TOOLS)/usr/bin/promtool: PACKAGE := prometheus
 $(TOOLS)/usr/bin/amtool: PACKAGE := prometheus-alertmanager
 $(TOOLS)/usr/bin/restic: PACKAGE := restic
 $(TOOLS)/usr/sbin/haproxy: PACKAGE := haproxy liblua5.3-0 libopentracing1 libopentracing-c-wrapper0
+# sshd is a store of backups over SFTP.
+$(TOOLS)/usr/sbin/sshd: PACKAGE := openssh-server libwrap0
 # rclone reads object stores.
 $(TOOLS)/usr/bin/rclone: PACKAGE := rclone
-$(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/bin/restic $(TOOLS)/usr/sbin/haproxy $(TOOLS)/usr/bin/rclone:
+$(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/bin/restic $(TOOLS)/usr/sbin/haproxy $(TOOLS)/usr/bin/rclone $(TOOLS)/usr/sbin/sshd:
 	mkdir -p $(TOOLS)
 	cd $(TOOLS) && { apt-get -qq download $(PACKAGE) || { apt-get -qq update && apt-get -qq download $(PACKAGE); }; }
 	cd $(TOOLS) && for name in $(PACKAGE); do dpkg -x $${name}_*.deb .; done
@@ -147,7 +149,7 @@ over_checkout = rm -rf $(1) && $(PYTHON) -m venv $(1) && \
 	@touch $@
 
 # What the tests need of downloads, compiled code and the node image; its cost is not the tests'.
-prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/bin/restic $(TOOLS)/usr/sbin/haproxy $(TOOLS)/usr/bin/rclone .cache/slurm/.ready .cache/checkov/ready .cache/mlflow/ready .cache/docs/ready .cache/standin/ready .cache/axe/ready hpu image
+prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/bin/restic $(TOOLS)/usr/sbin/haproxy $(TOOLS)/usr/bin/rclone $(TOOLS)/usr/sbin/sshd .cache/slurm/.ready .cache/checkov/ready .cache/mlflow/ready .cache/docs/ready .cache/standin/ready .cache/axe/ready hpu image
 
 # By its sources, which need no library: it goes on beside the installation of the controller.
 image: | $(BIN)/python
@@ -192,7 +194,7 @@ covered = rm -rf $(CURDIR)/.cache/coverage/$(1) && mkdir -p $(CURDIR)/.cache/cov
 
 # Coverage traces the tests of plugins alone, which reach the floor of plugins; tracing makes a test half as dear again. A release's flow
 # is one of them: nothing else runs what the module of serving does.
-unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/bin/restic $(TOOLS)/usr/sbin/haproxy $(TOOLS)/usr/bin/rclone .cache/slurm/.ready
+unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/bin/restic $(TOOLS)/usr/sbin/haproxy $(TOOLS)/usr/bin/rclone $(TOOLS)/usr/sbin/sshd .cache/slurm/.ready
 	$(call covered,plugins) tests/unit/plugins tests/serving/test_release_flow.py
 	pytest -q tests/unit tests/containers tests/monitoring tests/serving tests/slurm tests/suite tests/walks --ignore tests/unit/plugins \
 		--ignore tests/serving/test_release_flow.py

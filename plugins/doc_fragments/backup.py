@@ -26,6 +26,18 @@ options:
     description: What the store asks for, such as C(AWS_ACCESS_KEY_ID) and C(AWS_SECRET_ACCESS_KEY).
     type: dict
     default: {}
+  ssh_key:
+    description:
+      - For a store over SFTP, the private key that it knows this machine by. Empty takes what ssh has of its own.
+      - It is held in memory, from which ssh reads it, and written nowhere.
+    type: str
+    default: ""
+  ssh_known_hosts:
+    description:
+      - For a store over SFTP, the lines of C(known_hosts) with its host keys. Empty takes what this machine knows.
+      - A store whose host key is not among them is refused.
+    type: str
+    default: ""
   host:
     description: The name of the machine in the repository.
     type: str

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Optional
 
 from .._refusal import Refusal
-from . import manifest
+from . import manifest, sftp
 from .manifest import FOLDER, LINK, Manifest
 from .process import command
 
@@ -27,6 +27,8 @@ ITEMS = "items"
 _ABSENT = "Is there a repository at the following location"
 #: What restic adds to that line also where the store is away or lets nobody in.
 _AWAY = re.compile(r"dial |lookup |refused|unreachable|timeout|denied|forbidden|x509|EOF", re.IGNORECASE)
+#: Why there is none, as the stores say it. A key that a store does not know "does not exist in our records".
+_NOT_THERE = re.compile(r"does(?: not|n't) exist(?! in our records)|no such file|not found", re.IGNORECASE)
 #: Bytes of a name that are no text, for each of which restic lists U+FFFD.
 _NO_TEXT = re.compile("[\udc80-\udcff]")
 _TYPES = {FOLDER: "dir", LINK: "symlink"}
@@ -52,6 +54,10 @@ class Repository:
     """What the store asks for, such as AWS_ACCESS_KEY_ID."""
     executable: str = "restic"
     cache: str = ""
+    ssh_key: str = field(repr=False, default="")
+    """The private key for a store over SFTP; empty for what ssh has of its own."""
+    ssh_known_hosts: str = ""
+    """Lines with the host keys of such a store; empty for those that the machine knows."""
 
     def check(self) -> None:
         """``Refusal`` of an address or a password that cannot be one, before anything is asked."""
@@ -68,6 +74,7 @@ class Repository:
                 f"repository is {self.address!r}: give an absolute path or an address of restic, such as "
                 "sftp:backup@store:/srv/gaudi or s3:https://store/bucket"
             )
+        sftp.check(self.address, self.ssh_key, self.ssh_known_hosts)
 
     @property
     def is_local(self) -> bool:
@@ -78,7 +85,12 @@ class Repository:
         own = {"RESTIC_REPOSITORY": self.address, "RESTIC_PASSWORD": self.password}
         if self.cache:
             own["RESTIC_CACHE_DIR"] = self.cache
-        code, output, errors = command([self.executable, "--quiet", *arguments], {**self.environment, **own})
+        reached = (self.address, self.ssh_key, self.ssh_known_hosts)
+        with sftp.options(*reached) as more:
+            argv = [self.executable, "--quiet", *more, *arguments]
+            code, output, errors = command(argv, {**self.environment, **own})
+        if code != 0 and _ABSENT not in errors:
+            sftp.explain(*reached)
         # An address may have the password of a store.
         return code, output, errors.replace(self.address, "the repository").removeprefix("Fatal: ")
 
@@ -91,7 +103,7 @@ class Repository:
     def snapshots(self, host: str) -> Optional[list[Snapshot]]:
         """Backups of one machine, the newest first; None where there is no repository."""
         code, output, errors = self._restic("snapshots", "--json", "--no-lock", "--tag", TAG, "--host", host)
-        if code != 0 and _ABSENT in errors and not _AWAY.search(errors):
+        if code != 0 and _ABSENT in errors and _NOT_THERE.search(errors) and not _AWAY.search(errors):
             return None
         if code != 0:
             raise Refusal(f"the repository cannot be read: {errors or f'restic ended with {code}'}")

@@ -23,6 +23,8 @@ _COMMON: dict[str, dict[str, Any]] = {
     "repository": {"type": "str", "required": True},
     "password": {"type": "str", "required": True, "no_log": True},
     "environment": {"type": "dict", "default": {}, "no_log": True},
+    "ssh_key": {"type": "str", "default": "", "no_log": True},
+    "ssh_known_hosts": {"type": "str", "default": ""},
     "host": {"type": "str", "required": True},
     "kinds": {"type": "list", "elements": "str", "choices": [*MACHINES], "default": []},
     "folders": {"type": "dict", "default": {}},
@@ -46,7 +48,8 @@ def _repository(module: AnsibleModule) -> Repository:
         raise Refusal(f"{params['restic_executable']} is not on this machine: install the package restic")
     environment = {str(name): str(value) for name, value in params["environment"].items()}
     cache = os.path.join(params["working_folder"], "cache")
-    return Repository(params["repository"], params["password"], environment, executable, cache)
+    ssh = (params["ssh_key"], params["ssh_known_hosts"])
+    return Repository(params["repository"], params["password"], environment, executable, cache, *ssh)
 
 
 def _items(module: AnsibleModule) -> list[Item]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from .._backup import sftp
 from .._backup.kinds import items
 from .._refusal import Refusal
 from . import shipped
@@ -22,8 +23,8 @@ UNIT = "gaudi-backup"
 #: What the program imports of the collection; a test follows the imports.
 PROGRAM = (
     "_backup/__init__.py", "_backup/databases.py", "_backup/kinds.py", "_backup/manifest.py", "_backup/process.py",
-    "_backup/repository.py", "_backup/saving.py", "_backup/status.py", "_backup/tree.py", "_backup/tsdb.py",
-    "_files.py", "_printable.py", "_refusal.py",
+    "_backup/repository.py", "_backup/saving.py", "_backup/sftp.py", "_backup/status.py", "_backup/tree.py",
+    "_backup/tsdb.py", "_files.py", "_printable.py", "_refusal.py",
 )  # fmt: skip
 #: By group of the inventory, the kind that its hosts are of.
 GROUPS = {"monitoring": "monitoring", "gaudi": "node", "slurm_controller": "slurm"}
@@ -70,7 +71,15 @@ def problem(values: Values) -> str:
         items(kinds(values), {}, _paths(values))
     except Refusal as refusal:
         return f"backup_paths: {refusal}"
+    try:
+        sftp.check(repository, *_ssh(values))
+    except Refusal as refusal:
+        return f"backup_{refusal}"
     return ""
+
+
+def _ssh(values: Values) -> tuple[str, str]:
+    return str(values("backup_ssh_key") or ""), str(values("backup_ssh_known_hosts") or "")
 
 
 def _paths(values: Values) -> list[str]:
@@ -82,10 +91,13 @@ def decide(values: Values) -> Mapping[str, Any]:
     found = problem(values)
     if found:
         return {"problem": found, "kinds": [], "files": [], "units": []}
+    key, known_hosts = _ssh(values)
     settings = {
         "repository": str(values("backup_repository")),
         "password": str(values("backup_password")),
         "environment": {str(name): str(value) for name, value in entries(values("backup_environment")).items()},
+        "ssh_key": key,
+        "ssh_known_hosts": known_hosts,
         "host": str(values("inventory_hostname")),
         "kinds": kinds(values),
         "paths": _paths(values),

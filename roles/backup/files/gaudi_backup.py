@@ -29,7 +29,8 @@ def main() -> None:
     asked = parser.parse_args()
     told = json.loads(Path(asked.settings).read_text(encoding="utf-8"))
     cache = f"{asked.folder}/cache"
-    repository = Repository(told["repository"], told["password"], told["environment"], "restic", cache)
+    ssh = (told["ssh_key"], told["ssh_known_hosts"])
+    repository = Repository(told["repository"], told["password"], told["environment"], "restic", cache, *ssh)
     try:
         wanted = items(told["kinds"], {}, told["paths"])
         saved = saving.save(

@@ -16,6 +16,7 @@ OURS = {"ansible_collections", "gaudi3_doctor", "gaudi3_scale", "gaudi3_simulato
 HELPERS = ("tests/unit/plugins", "simulator/tests/node")
 #: What needs more than the light environment, and why.
 MORE = {
+    "backup_stores.py": {"boto3"},  # which asks moto for keys, where it plays S3
     "test_gaudi_dataset_store.py": {"boto3", "moto"},  # which plays S3
     "test_spot_price.py": {"boto3", "botocore"},  # whose stand-in for AWS checks what is asked
 }

@@ -39,7 +39,8 @@ def test_the_timer_backs_up_forgets_and_checks(tmp_path: Path, run_module: Any) 
     fence = machine / "var/lib/gaudi3-scale/health/fence.json"
     fence.parent.mkdir(parents=True)
     settings = {
-        "repository": str(tmp_path / "store"), "password": "of-no-other-use", "environment": {}, "host": "gaudi-1",
+        "repository": str(tmp_path / "store"), "password": "of-no-other-use", "environment": {}, "ssh_key": "",
+        "ssh_known_hosts": "", "host": "gaudi-1",
         "kinds": ["node"], "paths": [], "keep": {"last": 1}, "check_share": "100%", "metrics": str(metrics),
     }  # fmt: skip
     (tmp_path / "settings.json").write_text(json.dumps(settings))

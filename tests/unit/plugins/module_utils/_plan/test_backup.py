@@ -57,6 +57,18 @@ def test_a_host_of_two_groups_has_what_belongs_to_both() -> None:
         ),
         ({"backup_password": "a\nb"}, "backup_password has more than one line: give one line."),
         (
+            {"backup_repository": "sftp:store"},
+            "backup_repository is 'sftp:store': give a store over SFTP as sftp:USER@HOST:/FOLDER, or with a port as ",
+        ),
+        (
+            {"backup_ssh_key": "/root/.ssh/id_ed25519"},
+            "backup_ssh_key is no private key as ssh-keygen writes one: give the whole file, from BEGIN to END, or ",
+        ),
+        (
+            {"backup_repository": "/mnt/backup/mon", "backup_ssh_known_hosts": "store ssh-ed25519 AAAA"},
+            "backup_ssh_known_hosts is given, and the repository is not reached by sftp: leave it out",
+        ),
+        (
             {"inventory_hostname": "other", "backup_paths": []},
             "other is in none of the groups monitoring, gaudi, slurm_controller, which say what is backed up: put it ",
         ),
