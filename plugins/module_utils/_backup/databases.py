@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from typing import Optional
 from urllib.parse import quote
 
@@ -21,18 +22,33 @@ BESIDE = ("-journal", "-wal", "-shm")
 def copy_sqlite(source: str, target: str, item: str) -> list[Entry]:
     """Copy a database of SQLite as one transaction sees it; ``Refusal`` of one that cannot be read.
 
-    A copy differs from its source in the counter of changes alone, and is the same for the same content.
+    A copy differs from its source in the counter of changes alone, and is the same for the same content. Beside the
+    source nothing is left that was not there.
     """
     import sqlite3
     from contextlib import closing
 
+    kind = os.lstat(source).st_mode
+    if stat.S_ISLNK(kind):
+        raise Refusal(f"{source} is a link, and would be restored as one: put the database in its place")
+    if not stat.S_ISREG(kind):
+        raise Refusal(f"{source} is no file: put the database in its place")
+    had_log = os.path.lexists(source + "-wal")
     try:
         place = f"file:{quote(source)}?mode=ro"
         with closing(sqlite3.connect(place, uri=True, timeout=60)) as found, closing(sqlite3.connect(target)) as copied:
             found.backup(copied)
             (sound,) = copied.execute("PRAGMA quick_check(1)").fetchone()
+        if not had_log and os.path.lexists(source + "-wal"):
+            # Who only reads makes a log and cannot remove it. SQLite itself does, unless somebody else uses it by now.
+            with closing(sqlite3.connect(source, timeout=60)) as found:
+                found.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.Error as error:
         sound = str(error)
+    if sound == "attempt to write a readonly database" and os.path.lexists(source + "-journal"):
+        raise Refusal(
+            f"{source} was not closed by the program that writes it: start that, which mends it, and run again"
+        )
     if sound != "ok":
         raise Refusal(f"{source} is no database of SQLite that can be read ({sound}): mend or move it first")
     (about,), (read,) = scan(source, item), scan(target, item)

@@ -59,6 +59,7 @@ def machine(tmp_path: Path) -> Path:
     (root / "var/lib/slurm/slurmctld").chmod(0o750)
     (root / "var/lib/grafana").mkdir(parents=True)
     with closing(sqlite3.connect(root / "var/lib/grafana/grafana.db")) as database:
+        database.execute("PRAGMA journal_mode=WAL")
         database.execute("CREATE TABLE dashboard (id INTEGER PRIMARY KEY, title TEXT)")
         database.execute("INSERT INTO dashboard (title) VALUES ('own board')")
         database.commit()
@@ -99,7 +100,9 @@ def every_item(root: Path) -> dict[str, tuple[Any, ...]]:
 
 def test_a_lost_machine_comes_back_with_every_item(calls: tuple[Call, Call], machine: Path, tmp_path: Path) -> None:
     back_up, restore = calls
+    untouched = every_item(machine)
     predicted = back_up(check=True, diff=True)
+    assert every_item(machine) == untouched, "a look leaves no file beside a database either"
     assert (predicted["changed"], predicted["snapshot"]) == (True, "")
     assert not (tmp_path / "repository").exists() and not (tmp_path / "work").exists()
 

@@ -1,8 +1,13 @@
-"""MariaDB's database is in a backup, or is refused: never left out, and never replaced without its dump."""
+"""Databases: MariaDB's is dumped or refused, and SQLite's is copied while it is written, as one transaction sees it."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -57,3 +62,106 @@ def test_what_is_kept_is_on_the_disk_before_the_database_goes(
         line for line in lines[:dropped] if line.startswith("on the disk")
     ]
     assert Path(kept).read_text() == "CREATE TABLE a (b int);\n"
+
+
+def grafana(path: Path) -> sqlite3.Connection:
+    """A database as Grafana keeps it with `wal = true`: dashboards, what users prefer, and annotations."""
+    database = sqlite3.connect(path)
+    database.executescript(
+        "PRAGMA journal_mode=WAL;"
+        "CREATE TABLE dashboard (id INTEGER PRIMARY KEY, uid TEXT, data TEXT);"
+        "CREATE TABLE preferences (id INTEGER PRIMARY KEY, user_id INTEGER, theme TEXT);"
+        "CREATE TABLE annotation (id INTEGER PRIMARY KEY, pair INTEGER, text TEXT);"
+        "INSERT INTO dashboard (uid, data) VALUES ('own', '{\"title\": \"own board\"}');"
+        "INSERT INTO preferences (user_id, theme) VALUES (2, 'light');"
+    )
+    return database
+
+
+def tables(path: Path) -> list[str]:
+    with closing(sqlite3.connect(path)) as database:
+        return [*database.iterdump()]
+
+
+WRITER = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+for pair in range(10**9):
+    database.execute("BEGIN IMMEDIATE")
+    for half in ("begins", "ends"):
+        database.execute("INSERT INTO annotation (pair, text) VALUES (?, ?)", (pair, half * 100))
+    database.execute("COMMIT")
+    print(pair, flush=True)
+"""
+
+
+def test_a_database_is_copied_between_two_transactions_while_it_is_written(tmp_path: Path) -> None:
+    live, copy = tmp_path / "grafana.db", tmp_path / "copy"
+    grafana(live).close()
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(live)], stdout=subprocess.PIPE)
+    assert writer.stdout is not None
+    try:
+        for number in range(5):
+            writer.stdout.readline()
+            databases.copy_sqlite(str(live), f"{copy}{number}", "grafana-database")
+    finally:
+        writer.kill()
+        writer.wait()
+    for number in range(5):
+        with closing(sqlite3.connect(f"{copy}{number}")) as found:
+            written = found.execute("SELECT pair, count(*) FROM annotation GROUP BY pair ORDER BY pair").fetchall()
+        # All that was committed up to one moment, and no half of what came next.
+        assert len(written) > number and written == [(pair, 2) for pair in range(len(written))]
+    # The last copy of what is left is the same, whoever has it open.
+    held = sqlite3.connect(live)
+    entries = databases.copy_sqlite(str(live), f"{copy}-held", "grafana-database")
+    held.close()
+    assert databases.copy_sqlite(str(live), f"{copy}-closed", "grafana-database") == entries
+    assert tables(Path(f"{copy}-held")) == tables(live)
+
+
+def test_a_database_that_nobody_has_open_has_no_new_files_beside_it(tmp_path: Path) -> None:
+    live = tmp_path / "grafana/grafana.db"
+    live.parent.mkdir()
+    grafana(live).close()
+    before = live.read_bytes()
+    databases.copy_sqlite(str(live), str(tmp_path / "copy"), "grafana-database")
+    assert [path.name for path in live.parent.iterdir()] == ["grafana.db"] and live.read_bytes() == before
+    # What a killed Grafana has left beside it is Grafana's, and in the copy.
+    opened = sqlite3.connect(live)
+    opened.execute("INSERT INTO preferences (user_id, theme) VALUES (3, 'dark')")
+    opened.commit()
+    killed = shutil.copytree(live.parent, tmp_path / "killed")
+    opened.close()
+    names = sorted(path.name for path in killed.iterdir())
+    databases.copy_sqlite(str(killed / "grafana.db"), str(tmp_path / "second"), "grafana-database")
+    assert sorted(path.name for path in killed.iterdir()) == names and "grafana.db-wal" in names
+    assert "INSERT INTO \"preferences\" VALUES(2,3,'dark');" in tables(tmp_path / "second")
+
+
+def test_what_is_no_database_that_can_be_read_is_said(tmp_path: Path) -> None:
+    live, copy = tmp_path / "grafana.db", str(tmp_path / "copy")
+    opened = sqlite3.connect(live)
+    opened.execute("CREATE TABLE annotation (text TEXT)")
+    opened.executemany("INSERT INTO annotation VALUES (?)", [("a" * 500,)] * 200)
+    opened.commit()
+    # Killed in the middle of a change: its journal has what has to be taken back.
+    opened.execute("PRAGMA cache_size=5")
+    opened.execute("UPDATE annotation SET text = 'b' || text")
+    killed = tmp_path / "killed.db"
+    for end in ("", "-journal"):
+        shutil.copy(f"{live}{end}", f"{killed}{end}")
+    opened.close()
+    link, pipe, other = tmp_path / "link.db", tmp_path / "pipe.db", tmp_path / "other.db"
+    link.symlink_to(live)
+    os.mkfifo(pipe)
+    other.write_bytes(b"no database, " * 100)
+    for path, said in (
+        (killed, "was not closed by the program that writes it: start that, which mends it, and run again."),
+        (link, "is a link, and would be restored as one: put the database in its place."),
+        (pipe, "is no file: put the database in its place."),
+        (other, "is no database of SQLite that can be read (file is not a database): mend or move it first."),
+    ):
+        with pytest.raises(Refusal) as refused:
+            databases.copy_sqlite(str(path), copy, "grafana-database")
+        assert str(refused.value) == f"{path} {said}"
