@@ -200,7 +200,7 @@ unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/us
 		--ignore tests/serving/test_release_flow.py
 
 # The real playbooks and roles over local connections: no root, no containers.
-plays: $(VENV)/.dev $(TOOLS)/usr/bin/restic
+plays: $(VENV)/.dev $(TOOLS)/usr/bin/restic $(TOOLS)/usr/sbin/sshd
 	pytest -q tests/plays
 
 simulator-test: $(VENV)/.dev .cache/standin/ready

@@ -57,7 +57,18 @@ def whole(name, dir_fd=None) -> str:
     text = os.fsdecode(at(name))
     if dir_fd is not None and not text.startswith("/"):
         text = _real["readlink"](f"/proc/self/fd/{dir_fd}") + "/" + text
+    if text.startswith("/proc/self/fd/"):
+        number, *rest = text.removeprefix("/proc/self/fd/").split("/", 1)
+        text = "/".join([_real["readlink"](f"/proc/self/fd/{number}"), *rest])
     return text
+
+
+def placed(name, dir_fd=None):
+    """Where a name in an open folder really is: below the root, though the folder may be the machine's own `/`."""
+    if dir_fd is None or os.path.isabs(name):
+        return at(name), dir_fd
+    full = os.path.join(_real["readlink"](f"/proc/self/fd/{dir_fd}"), os.fsdecode(name))
+    return (name, dir_fd) if at(full) == full else (at(full), None)
 
 
 def note(name: str) -> str:
@@ -122,7 +133,8 @@ def as_root(result, name: str):
 
 
 def stat(path, *, dir_fd=None, follow_symlinks=True):
-    result = _real["stat"](at(path), dir_fd=dir_fd, follow_symlinks=follow_symlinks)
+    path, dir_fd = placed(path, dir_fd)
+    result = _real["stat"](path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
     return as_root(result, os.path.normpath(whole(path, dir_fd)))
 
 
@@ -145,7 +157,8 @@ def move(real):
 
 def redirected(real):
     def call(path=".", *arguments, **options):
-        return real(at(path), *arguments, **options)
+        path, dir_fd = placed(path, options.pop("dir_fd", None))
+        return real(path, *arguments, **options, **({} if dir_fd is None else {"dir_fd": dir_fd}))
 
     return call
 
@@ -168,7 +181,7 @@ class Popen(subprocess.Popen):
 
 
 if ROOT:
-    _open, _symlink = io.open, os.symlink
+    _open, _symlink, _link = io.open, os.symlink, os.link
     for each in (
         "listdir", "scandir", "readlink", "open", "access", "mkdir", "rmdir", "unlink", "remove", "chmod", "utime",
         "statvfs", "chdir", "truncate", "getxattr", "listxattr",
@@ -191,6 +204,7 @@ if ROOT:
     pwd.getpwnam = lambda name: USERS.get(name) or getpwnam(name)
     os.rename, os.replace = move(_real["rename"]), move(_real["replace"])
     os.symlink = lambda src, dst, *rest, **options: _symlink(src, at(dst), *rest, **options)
+    os.link = lambda src, dst, **options: _link(at(src), at(dst), **options)
     # Who does not become root.
     os.geteuid = os.getuid = os.getegid = os.getgid = lambda: int(os.environ.get("STAND_IN_UID", "0"))
     builtins.open = io.open = redirected_open

@@ -16,8 +16,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import boto3
-
 TOOLS = Path(__file__).resolve().parents[4] / ".cache/tools"
 NOBODY = 65534
 
@@ -103,6 +101,8 @@ def sftp_store(folder: Path) -> Iterator[SftpStore]:
 @contextmanager
 def s3_store(folder: Path) -> Iterator[S3Store]:
     """moto, which lets one user in after the requests that make that user, and asks all others for their keys."""
+    import boto3
+
     port = free_port()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     environment["INITIAL_NO_AUTH_ACTION_COUNT"] = "3"
