@@ -33,7 +33,8 @@ class Argument:
 
 
 def _old(name: str, type_: str, successor: str = "", do: str = "drop", default: str = "None", **more: bool) -> Argument:
-    return Argument(name, default, type_, successor, do, "transformers 4.55", "no", more.get("person", False))
+    read = f"{{}}.{successor}" if successor.isidentifier() else ""
+    return Argument(name, default, type_, successor, do, "transformers 4.55", "no", more.get("person", False), read)
 
 
 _GRAPHS = "drop; torch_compile=True is what transformers has"
@@ -133,6 +134,7 @@ ARGUMENTS: tuple[Argument, ...] = (
         "warmup_steps",
         "warmup_steps: below 1 it is a share of all steps",
         "transformers 4.55",
+        read="{}.warmup_steps",
     ),
     _old("group_by_length", "bool", 'train_sampling_strategy="group_by_length"', "train_sampling_strategy", "False"),
     _old("logging_dir", "str", "", "drop; the variable TENSORBOARD_LOGGING_DIR"),
@@ -185,6 +187,8 @@ ADDED = (
 """Fields that transformers 5 adds, each of which may be a field of the program's own too."""
 ADDED_DEFAULTS = {"use_cache": "False", "enable_jit_checkpoint": "False", "activation_checkpointing": "False"}
 
+WRAPPED = ("transformer_layer_cls_to_wrap", "fsdp_transformer_layer_cls_to_wrap")
+"""Keys of a configuration of FSDP that name classes."""
 FILES = {
     "deepspeed": "it stays: DeepSpeed's own keys, which accelerate reads as before",
     "fsdp_config": "it stays, without Gaudi before a class in transformer_layer_cls_to_wrap: migrate it too",

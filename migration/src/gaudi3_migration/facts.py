@@ -99,6 +99,8 @@ class Facts:
     """Known values of gaudi_config.json."""
     unread: set[str] = field(default_factory=set)
     """Calls that make a GaudiConfig of what is not known, such as a file or a variable, as the program writes them."""
+    closed: set[str] = field(default_factory=set)
+    """Classes that take no other keywords than those they name."""
     reads: set[str] = field(default_factory=set)
     """Arguments that are no more and that the program reads of its training arguments."""
     loads: Counter[str] = field(default_factory=Counter)
@@ -122,6 +124,12 @@ class Facts:
     saved: set[tuple[str, str]] = field(default_factory=set)
     """Functions, and the folders that they save parts into, as the program writes them."""
 
+    hidden: list[set[str]] = field(default_factory=list)
+    """Of each function around, names that its parameters hide; while a walk is in it."""
+
+    def _is_hidden(self, name: str) -> bool:
+        return any(name in each for each in self.hidden)
+
     def qualified(self, node: cst.CSTNode | None) -> str:
         """The qualified name of an expression that is a name or an attribute of something imported."""
         name = dotted(node)
@@ -129,7 +137,9 @@ class Facts:
             return ""
         first, _, rest = name.partition(".")
         found = self.imports.get(first)
-        return "" if found is None else f"{found}.{rest}" if rest else found
+        if found is None or self._is_hidden(first):
+            return ""
+        return f"{found}.{rest}" if rest else found
 
     def row(self, node: cst.CSTNode | None) -> Name | None:
         """The table's row of an expression."""
@@ -145,7 +155,8 @@ class Facts:
         if row is not None:
             role = row.role or ("config" if row.kind == "config" else "class" if row.kind == "class" else "")
             return Kind(role, row.name) if role else None
-        return self.kinds.get(dotted(node)) if node is not None else None
+        name = dotted(node)
+        return None if self._is_hidden(name.partition(".")[0]) else self.kinds.get(name)
 
     def takes_configuration(self, function: cst.BaseExpression) -> bool:
         """Whether the second positional argument of a trainer, or of what makes one, is the Gaudi configuration."""

@@ -11,6 +11,7 @@ from gaudi3_migration import arguments as table
 from gaudi3_migration.facts import Facts, aliases
 from gaudi3_migration.names import GONE as GONE
 from gaudi3_migration.names import MOVED as MOVED
+from gaudi3_migration.names import REMOVED as REMOVED
 from gaudi3_migration.names import Name, lookup
 from gaudi3_migration.snippets import SNIPPETS
 

@@ -68,6 +68,8 @@ def argument(pair: Pair, present: set[str], facts: Facts, note: Note) -> Decisio
     """The place of a training argument; None where it stays as it is. `present` are the keywords beside it."""
     row = table.BY_ARGUMENT.get(pair.name)
     if row is None:
+        if pair.name == "fsdp_config" and isinstance(pair.value, cst.Dict):
+            return _fsdp(pair.value, note)
         if pair.name in table.FILES and literal(pair.value) is not None:
             note(f"{pair.name}={code(pair.value)}", table.FILES[pair.name], "likely", False)
             return None
@@ -80,12 +82,10 @@ def argument(pair: Pair, present: set[str], facts: Facts, note: Note) -> Decisio
     kept = pair.name in facts.reads and not row.read
     value, text = pair.value, code(pair.value)
     if kept:
-        note(
-            f"{pair.name}={text}",
-            "it is the program's own argument now, which transformers does not know",
-            "sure",
-            False,
-        )
+        acts = row.where != "optimum-habana" and row.do != "drop" and not is_default(row, value)
+        own = "it is the program's own argument now, which transformers does not know"
+        then = f"no successor: {own}: {row.do}" if acts else own
+        note(f"{pair.name}={text}", then, "person" if acts else "sure", acts)
         return Decision([pair])
     what = f"{pair.name}={text}"
     if is_default(row, value) and row.name != "use_habana":
@@ -119,6 +119,29 @@ def argument(pair: Pair, present: set[str], facts: Facts, note: Note) -> Decisio
         return Decision([Pair(name, expression(fixed))])
     note(what, f"no successor: set {target} where it was true", "person", True)
     return Decision()
+
+
+class _Wrapped(cst.CSTTransformer):
+    """Names of classes without Gaudi before them."""
+
+    def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.BaseExpression:
+        name = string(original_node) or ""
+        if not name.startswith("Gaudi"):
+            return updated_node
+        return updated_node.with_changes(value=updated_node.value.replace("Gaudi", "", 1))
+
+
+def _fsdp(value: cst.Dict, note: Note) -> Decision | None:
+    """A configuration of FSDP, whose classes transformers has without Gaudi before their names."""
+    elements = []
+    for each in value.elements:
+        if isinstance(each, cst.DictElement) and string(each.key) in table.WRAPPED:
+            plain = each.value.visit(_Wrapped())
+            if isinstance(plain, cst.BaseExpression) and not plain.deep_equals(each.value):
+                note(f"{code(each.key)}: {code(each.value)}", code(plain), "sure", False)
+                each = each.with_changes(value=plain)
+        elements.append(each)
+    return Decision([Pair("fsdp_config", value.with_changes(elements=elements))])
 
 
 def other(role: str, pair: Pair, present: set[str], facts: Facts, note: Note) -> Decision | None:

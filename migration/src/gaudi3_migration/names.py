@@ -181,6 +181,11 @@ GONE = {
     "transformers.utils.send_example_telemetry": "nothing is sent",
 }
 """Calls of these go."""
+REMOVED = dict.fromkeys(
+    ("transformers.AdamW", "transformers.optimization.AdamW"),
+    "torch.optim.AdamW(eps=1e-6, weight_decay=0.0) has its defaults; torch divides by the bias before it adds eps",
+)
+"""What transformers has no more, and what is near it."""
 CONFIGURATION = {
     "is_decoder": "False",
     "prefix": "None",

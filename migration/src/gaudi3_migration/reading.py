@@ -9,12 +9,13 @@ import libcst as cst
 from gaudi3_migration import arguments as table
 from gaudi3_migration.facts import HABANA, Facts, Kind, aliases, dotted, literal, string
 from gaudi3_migration.names import lookup
+from gaudi3_migration.scopes import Scopes
 
 LAZY_CALLS = {"mark_step"}
 """Calls of the vendor's core that only lazy mode needs."""
 
 
-class Reader(cst.CSTVisitor):
+class Reader(Scopes, cst.CSTVisitor):
     """Fills the facts; a second walk knows what stands further below."""
 
     def __init__(self, facts: Facts, read_config: Callable[[str], dict[str, bool] | None]) -> None:
@@ -84,6 +85,8 @@ class Reader(cst.CSTVisitor):
         second = [*positional, *star, "", ""][1]
         made = self.classes[-1] if node.name.value == "__init__" and self.classes else node.name.value
         self.facts.seconds[made] = second
+        if node.name.value == "__init__" and self.classes and given.star_kwarg is None:
+            self.facts.closed.add(self.classes[-1])
 
     def leave_FunctionDef(self, original_node: cst.FunctionDef) -> None:
         self.functions.pop()
@@ -96,6 +99,9 @@ class Reader(cst.CSTVisitor):
         if kind is not None and kind.role == "arguments":
             self.facts.arguments.add(node.name.value)
 
+    def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
+        self._assigned(node.target, node.value)
+
     def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
         self._assigned(node.target, node.value)
         kind = self.facts.kind(node.annotation.annotation)
@@ -105,6 +111,8 @@ class Reader(cst.CSTVisitor):
     def visit_Assign(self, node: cst.Assign) -> None:
         for target in node.targets:
             self._assigned(target.target, node.value)
+            if isinstance(target.target, cst.Attribute):
+                self.defining.add(id(target.target))
         row = self.facts.row(node.value)
         if row is not None and row.kind == "remove":
             self.facts.removable[self.facts.qualified(node.value)] += 1
@@ -128,7 +136,9 @@ class Reader(cst.CSTVisitor):
             return
         kind = facts.kind(value)
         if kind is not None:
-            facts.kinds[name] = kind
+            inside = self.classes[-1] if self.classes and not self.functions else ""
+            for called in (f"{inside}.{name}", f"self.{name}") if inside else (name,):
+                facts.kinds[called] = kind
         if name in facts.configs:
             facts.configured[name] += 1
         if isinstance(value, cst.Dict):
@@ -288,7 +298,8 @@ class Reader(cst.CSTVisitor):
         return facts.wrappers.get(dotted(function).removeprefix("self."), "")
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
-        if node.attr.value in table.BY_ARGUMENT and dotted(node.value) in self.facts.arguments:
+        set_here = id(node) in self.defining
+        if node.attr.value in table.BY_ARGUMENT and dotted(node.value) in self.facts.arguments and not set_here:
             self.facts.reads.add(node.attr.value)
         if node.attr.value in table.CONFIG_KEYS:
             self.facts.configured[dotted(node.value)] += 1

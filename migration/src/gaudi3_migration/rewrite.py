@@ -14,22 +14,22 @@ from gaudi3_migration.facts import HABANA, Kind, dotted, literal, string
 from gaudi3_migration.findings import Certainty
 from gaudi3_migration.imports import Plan, then
 from gaudi3_migration.keywords import code, expression, rewritten_arguments, with_keywords, without
-from gaudi3_migration.names import CONFIGURATION, TRAINER_MEMBERS, lookup
+from gaudi3_migration.mentions import Mentions
+from gaudi3_migration.names import CONFIGURATION, REMOVED, TRAINER_MEMBERS, lookup
 from gaudi3_migration.reading import LAZY_CALLS, Reader
-from gaudi3_migration.said import Said
+from gaudi3_migration.scopes import Scopes
 
 OWN_LOSSES = ("GaudiDPOTrainer", "GaudiGRPOTrainer", "GaudiRewardTrainer", "GaudiPPOTrainer", "GaudiDDPOTrainer")
 """Trainers that do not take the loss of a causal model itself."""
 LAZY_ONLY = {"wrap_in_hpu_graph", "ModuleCacher", "enable_compiled_autograd", "hpu_initialize", "hpu_set_env"}
 
 
-class Rewriter(Said):
+class Rewriter(Scopes, Mentions):
     """Rewrites one file; what it met is in `findings`."""
 
     def __init__(self, plan: Plan) -> None:
-        super().__init__()
+        super().__init__(plan.facts)
         self.plan = plan
-        self.facts = plan.facts
         self.reader = Reader(self.facts, lambda _name: {})
         self.untouched: set[int] = set()
         """Names that are an attribute's or a keyword's, by id."""
@@ -84,6 +84,8 @@ class Rewriter(Said):
                 )
             return expression(self.plan.replaced[qualified])
         self._config_used(original_node)
+        if qualified in REMOVED:
+            self.note(original_node, dotted(original_node), f"no successor: {REMOVED[qualified]}", "person")
         if qualified in self.plan.kept and "." in dotted(original_node):
             row = lookup(qualified)
             self.note(original_node, dotted(original_node), then(row) if row else "no successor", "person")
@@ -282,6 +284,12 @@ class Rewriter(Said):
                 updated = updated.with_changes(args=args)
         return updated
 
+    def say_rest(self, node: cst.CSTNode) -> None:
+        super().say_rest(node)
+        if self.optimizer:  # of a trainer that no variable is given
+            self.optimizer = ""
+            self.note(node, "use_fused_adam", "no successor: set optimizer_cls_and_kwargs of the trainer", "person")
+
     def visit_Expr(self, node: cst.Expr) -> None:
         self.untouched.add(id(node.value))
 
@@ -373,7 +381,7 @@ class Rewriter(Said):
         if self.facts.settings.get("use_fused_adam") and not self.plan.fused:
             self.note(node, "use_fused_adam", "no successor: give optimizer_cls_and_kwargs where it is true", "person")
         if not self.plan.fused or "optimizers" in given or "optimizer_cls_and_kwargs" in given or training is None:
-            if self.plan.fused and training is None and given:
+            if self.plan.fused and training is None and args:
                 self.note(
                     node, "use_fused_adam", "no successor: give optimizer_cls_and_kwargs=(FusedAdamW, ...)", "person"
                 )
@@ -384,7 +392,8 @@ class Rewriter(Said):
             f'(FusedAdamW, {{"lr": {name}.learning_rate, "betas": ({name}.adam_beta1, {name}.adam_beta2), '
             f'"eps": {name}.adam_epsilon}})'
         )
-        if kind is not None and kind.name == "GaudiSeq2SeqTrainer":  # whose successor takes no such keyword
+        closed = dotted(node.func) in self.facts.closed
+        if closed or (kind is not None and kind.name == "GaudiSeq2SeqTrainer"):  # whose successor takes no such keyword
             self.optimizer = value
             return args, before
         return with_keywords(args, [("optimizer_cls_and_kwargs", value)], before), before

@@ -9,8 +9,19 @@ from gaudi3_migration import arguments as table
 from gaudi3_migration.blocks import Blocks, suite
 from gaudi3_migration.comments import gone, lost
 from gaudi3_migration.facts import HABANA, aliases, dotted, literal, string
-from gaudi3_migration.findings import Finding
-from gaudi3_migration.imports import FUSED, GONE, MOVED, Plan, clashes, from_habana, imported, then, through_module
+from gaudi3_migration.findings import Certainty, Finding
+from gaudi3_migration.imports import (
+    FUSED,
+    GONE,
+    MOVED,
+    REMOVED,
+    Plan,
+    clashes,
+    from_habana,
+    imported,
+    then,
+    through_module,
+)
 from gaudi3_migration.keywords import Pair, code, decide, expression, rewritten_arguments, rewritten_dict
 from gaudi3_migration.names import lookup
 from gaudi3_migration.reading import LAZY_CALLS
@@ -39,6 +50,7 @@ class Migration(Blocks):
                 small.append(kept)
             after += more
             inside += lost(old, [*([] if kept is None else [kept]), *more])
+        self.say_rest(original_node)
         trailing = updated_node.trailing_whitespace
         if trailing.comment is None and (small or after) and (ignored := [each for each in inside if "noqa" in each]):
             trailing = trailing.with_changes(whitespace=cst.SimpleWhitespace("  "), comment=cst.Comment(ignored[0]))
@@ -96,18 +108,20 @@ class Migration(Blocks):
             return new.with_changes(target=cst.Name(self.facts.renamed_fields[name]))
         if row.person or row.where != "optimum-habana":
             self.note(old, f"the field {name}", f"transformers does not read it any more: {row.do}", "person")
+        else:
+            self.note(old, f"the field {name}", f"this program's own now, which transformers does not read: {row.do}")
         return new
 
     def _optimizer(self, old: cst.Assign) -> list[cst.BaseStatement]:
         """The optimizer of a trainer that was made in this statement and takes none as a keyword."""
-        value, self.optimizer = self.optimizer, ""
-        if not value:
-            return []
         name = dotted(old.targets[0].target)
-        if not name:
-            self.note(old, "use_fused_adam", "no successor: set optimizer_cls_and_kwargs of the trainer", "person")
+        if not self.optimizer or not name or not isinstance(old.value, cst.Call) or not self._makes_trainer(old.value):
             return []
+        value, self.optimizer = self.optimizer, ""
         return [cst.parse_statement(f"{name}.optimizer_cls_and_kwargs = {value}")]
+
+    def _makes_trainer(self, call: cst.Call) -> bool:
+        return self.reader.role(call) == "trainer" and dotted(call.func).rpartition(".")[2] != "partial"
 
     # -- imports --------------------------------------------------------------------------------------------------
 
@@ -224,11 +238,17 @@ class Migration(Blocks):
         stays: list[cst.ImportAlias] = []
         moved: list[tuple[str, str]] = []
         for local, qualified, alias in aliases(node):
-            if qualified in GONE:
+            lazy = module.startswith("habana_frameworks") and self.facts.names[local] == self.facts.lazy[local] > 0
+            if lazy:
+                self.note(node, qualified, "removed: nothing uses it any more")
+            elif qualified in GONE:
                 self.note(node, qualified, f"removed: {GONE[qualified]}")
             elif qualified in MOVED:
                 self.note(node, qualified, MOVED[qualified])
                 moved.append((MOVED[qualified], local))
+            elif qualified in REMOVED:
+                self.note(node, qualified, f"no successor: {REMOVED[qualified]}", "person")
+                stays.append(alias)
             else:
                 stays.append(alias)
         if len(stays) == len(node.names):
@@ -260,6 +280,7 @@ class Migration(Blocks):
     def _assign(self, old: cst.Assign, new: cst.Assign) -> cst.BaseSmallStatement | None:
         target = old.targets[0].target
         name = dotted(target)
+        self._class_attribute(old, name)
         row = self.facts.row(old.value)
         if row is not None and row.kind == "remove" and self.facts.qualified(old.value) not in self.plan.kept:
             self.note(old, code(old), then(row), "sure", row.changes)
@@ -278,13 +299,7 @@ class Migration(Blocks):
                 and attribute in table.BY_ARGUMENT
                 and attribute not in self.facts.own_arguments
             ):
-                argument = table.BY_ARGUMENT[attribute]
-                if not argument.read:
-                    return new
-                self.note(
-                    old, code(old), f"removed: {argument.do}", "person" if literal(old.value) is False else "sure", True
-                )
-                return None
+                return self._argument_set(old, new, target)
             if attribute in table.MODEL_SETTINGS and base.rpartition(".")[2] in (
                 "generation_config",
                 "config",
@@ -299,6 +314,12 @@ class Migration(Blocks):
                 return None
             self.note(old, f"{name}, which is used besides", "None", "likely", True)
         return new.with_changes(value=self._value(name, old.value, new.value))
+
+    def _class_attribute(self, node: cst.Assign, name: str) -> None:
+        """`use_lazy_mode = False` in the program's own class of training arguments, which is no field of it."""
+        row = table.BY_ARGUMENT.get(name)
+        if row is not None and not self.functions and self._around() == "arguments":
+            self.note(node, f"the class's {name}", f"no successor: transformers does not read it: {row.do}", "person")
 
     def _value(self, name: str, old: cst.BaseExpression | None, new: cst.BaseExpression) -> cst.BaseExpression:
         """The value of a variable, without the keys of a dictionary that are no more."""
@@ -319,6 +340,27 @@ class Migration(Blocks):
             old, f"{name}, whose keys are given to {role}", "no successor: look which keywords are in it", "person"
         )
         return new
+
+    def _argument_set(self, old: cst.Assign, new: cst.Assign, target: cst.Attribute) -> cst.BaseSmallStatement | None:
+        """`training_args.use_lazy_mode = False`: what becomes of it."""
+        name = target.attr.value
+        row = table.BY_ARGUMENT[name]
+        if row.read and not row.successor.isidentifier():
+            certainty: Certainty = "person" if literal(old.value) is False else "sure"
+            self.note(old, code(old), f"removed: {row.do}", certainty, True)
+            return None
+
+        def note(what: str, then: str, certainty: Certainty, changes: bool) -> None:
+            self.note(old, f"{dotted(target.value)}.{what}", then, certainty, changes)
+
+        decision = decide("arguments", Pair(name, new.value), set(), self.facts, note)
+        if decision is None:
+            return new
+        if not decision.pairs:
+            return None
+        [pair] = decision.pairs
+        changed = target.with_changes(attr=cst.Name(pair.name))
+        return new.with_changes(targets=[new.targets[0].with_changes(target=changed)], value=pair.value)
 
     def _key(self, old: cst.Assign, new: cst.Assign, target: cst.Subscript) -> cst.BaseSmallStatement | None:
         """`kwargs["use_habana"] = ...` of a dictionary that is given to something of optimum-habana."""
