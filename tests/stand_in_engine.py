@@ -30,8 +30,14 @@ elif words[0] == "pull":
     if os.path.exists(FOLDER + "/refuses"):
         sys.exit("Trying to pull\\nError: initializing source: the registry is on fire")
     os.makedirs(FOLDER + "/images", exist_ok=True)
-    with open(place(words[-1]), "w") as stream:
+    name = "0123456789abcdef" if words[-1].startswith("oci:") else words[-1]
+    with open(place(name), "w") as stream:
         stream.write("0123456789abcdef")
+    print("0123456789abcdef")
+elif words[0] == "tag":
+    os.rename(place(words[1]), place(words[2]))
+elif words[0] == "untag":
+    pass
 elif words[0] == "run":
     end = words.index("--entrypoint=")
     if not os.path.exists(place(words[end + 1])):

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from ._known_bad import KnownBad, known_bad
 from ._printable import printable
 from ._refusal import Refusal
+from ._registry import parts_of
 
 LOCK = "lock.json"
 SCHEMA = 1
@@ -27,9 +28,12 @@ RPM, RPM_KEY = f"{VAULT}/rhel/9", f"{VAULT}/gaudi-general/keyPairs/primary/publi
 TORCH = f"{VAULT}/gaudi-pt-modules"
 WRAPPER = "hccl_ofi_wrapper"
 WHEELS, INDEX = "pypi/wheels", "pypi/simple"
+#: Each image has a folder of its own in the OCI's layout, and all share their blobs, as images of one release overlap.
+IMAGES, BLOBS = "images", "images/blobs"
 
 #: Where all that is from, without a mirror.
-VENDOR = "https://vault.habana.ai"
+REGISTRY = "vault.habana.ai"
+VENDOR = f"https://{REGISTRY}"
 WRAPPER_SOURCE = "https://raw.githubusercontent.com/HabanaAI/hccl_ofi_wrapper/bea1d6f65e2be76f5f703403787cb8a3fde5ebaa"
 
 #: No mirror's lock is longer: it has about 200 bytes for each of a few hundred files.
@@ -88,6 +92,21 @@ def addresses(mirror: str, version: str) -> dict[str, str]:
         "index": f"{mirror}/{INDEX}" if mirror else "",
         "wrapper": f"{mirror}/{WRAPPER}" if mirror else WRAPPER_SOURCE,
     }
+
+
+def image_folder(image: str) -> str:
+    """Where in a mirror a container image lies: by its tag, or by its digest where its name has no tag.
+
+    >>> image_folder("vault.habana.ai/gaudi-docker/base:1.23.0-695")
+    'images/vault.habana.ai/gaudi-docker/base/1.23.0-695'
+    """
+    host, path, tag, digest = parts_of(image)
+    return f"{IMAGES}/{host}/{path}/{tag or digest or 'latest'}"
+
+
+def is_vendors(image: str) -> bool:
+    """Whether an image is in the vendor's registry, which a mirror takes the place of."""
+    return parts_of(image)[0] == REGISTRY
 
 
 def below(mirror: str, address: object) -> str:

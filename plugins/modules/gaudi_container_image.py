@@ -34,8 +34,19 @@ options:
     description: The registry is a mirror without TLS. Docker needs that in its daemon's own configuration.
     type: bool
     default: false
+  mirror:
+    description:
+      - Address of a sealed mirror, as C(gaudi_mirror) names it. An image that it has comes from there, each part
+        compared with the mirror's lock, and the registry is not asked. An image of the vendor's registry that it lacks
+        is refused.
+    type: str
+    default: ""
+  mirror_lock_sha256:
+    description: SHA-256 that the mirror's lock must have. Empty for any.
+    type: str
+    default: ""
   timeout:
-    description: Seconds to wait for an answer of the registry in check mode.
+    description: Seconds to wait for an answer of the registry in check mode, or of the mirror.
     type: int
     default: 60
 attributes:
@@ -53,6 +64,7 @@ notes:
   - A registry that asks for a password is refused in check mode unless the image is on the node. Pull it there
     beforehand.
   - An image under a tag is not compared with what its registry has under that tag by now.
+  - Docker takes an image of a mirror by its tag alone, as it learns digests from registries.
 seealso:
   - module: gaudi3.scale.gaudi_train
 """
@@ -78,13 +90,17 @@ id:
 
 import os
 from collections.abc import Mapping
+from typing import IO, Any
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._host.reach import Answer, Unreachable
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import image as container_image
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.container import ENGINES, Container
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.mirrored_image import Mirrored, Open, find, take
+from ansible_collections.gaudi3.scale.plugins.module_utils._mirror import mirror_address, sealed_at
 from ansible_collections.gaudi3.scale.plugins.module_utils._printable import printable
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._trainer.container_env import image_id
 
 
@@ -107,6 +123,27 @@ def ask_with(timeout: int) -> container_image.AskWith:
     return ask
 
 
+def opener(timeout: int) -> Open:
+    """What gives the files of a mirror."""
+
+    def open_at(url: str) -> IO[bytes]:
+        from ansible.module_utils.urls import open_url
+
+        found: IO[bytes] = open_url(url, timeout=timeout)
+        return found
+
+    return open_at
+
+
+def in_mirror(params: Mapping[str, Any], name: str) -> Mirrored | None:
+    """What the mirror has of an image; None where its own registry is asked."""
+    mirror = mirror_address(params["mirror"])
+    if not mirror:
+        return None
+    sealed = sealed_at(mirror, params["mirror_lock_sha256"], params["timeout"])
+    return find(opener(params["timeout"]), sealed, mirror, name)
+
+
 def main() -> None:
     """Look, then pull."""
     module = AnsibleModule(
@@ -116,6 +153,8 @@ def main() -> None:
             "image": {"type": "str", "required": True},
             "runtime": {"type": "str"},
             "plain_http": {"type": "bool", "default": False},
+            "mirror": {"type": "str", "default": ""},
+            "mirror_lock_sha256": {"type": "str", "default": "", "no_log": False},
             "timeout": {"type": "int", "default": 60},
         },
         supports_check_mode=True,
@@ -142,17 +181,23 @@ def main() -> None:
                 )
         if found:
             module.exit_json(**result)
+        mirrored = in_mirror(params, name)
+        if module.check_mode and mirrored:
+            module.exit_json(**result)
         if module.check_mode:
             advice = "pull the image on this node beforehand, or name another one in trainer_container_image"
             container_image.reach(ask_with(params["timeout"]), name, advice, params["plain_http"])
             module.exit_json(**result)
+        if mirrored:
+            take(module.run_command, opener(params["timeout"]), mirrored, container)
+            module.exit_json(**{**result, "id": image_id(module.run_command, container)})
         tls = ["--tls-verify=false"] if params["plain_http"] and container.engine == "podman" else []
         rc, out, err = module.run_command([container.program, "pull", "--quiet", *tls, container.reference])
         if rc != 0:
             last = (err.strip().splitlines() or out.strip().splitlines() or [f"exit status {rc}"])[-1]
             module.fail_json(msg=f"{container.engine} cannot pull {name} on this node: {printable(last)}")
         result["id"] = image_id(module.run_command, container)
-    except (Unreachable, ValueError) as error:
+    except (Refusal, Unreachable, ValueError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)
 

@@ -8,29 +8,20 @@ specification of the Open Container Initiative, and the tokens of Docker's regis
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from .._host.reach import Answer, Unreachable, follow
+from .._registry import MANIFESTS, parsed, part_for_nodes, registry_of, token_address, token_in
 from .._release.matrix import PYTORCH_IMAGE
 from .._release.node import image_release
 from .._release.support_matrix import TRAINER_TORCH, torch_version
 from .._release.versions import Release
-from .container import check_image, reference
+from .container import check_image
 
 #: Folders of the vendor's registry by system. Those of other releases than 1.22 to 1.24 are UNCONFIRMED.
 SYSTEMS = ("ubuntu24.04", "ubuntu22.04", "rhel9.4", "rhel9.6")
-_MANIFESTS = (
-    "application/vnd.oci.image.index.v1+json",
-    "application/vnd.oci.image.manifest.v1+json",
-    "application/vnd.docker.distribution.manifest.list.v2+json",
-    "application/vnd.docker.distribution.manifest.v2+json",
-)
-
 #: Asks for an address with headers: status, headers with names in small letters, and what is sent.
 AskWith = Callable[[str, Mapping[str, str]], Answer]
 
@@ -93,16 +84,6 @@ def release_problem(image: str, release: str) -> str:
     )
 
 
-def registry_of(image: str) -> tuple[str, str, str]:
-    """Host, repository and reference (tag or digest) of an image, as engines take a name apart."""
-    name, _at, digest = reference(image).partition("@")
-    host, slash, path = name.partition("/")
-    if not slash or not (host == "localhost" or "." in host or ":" in host):
-        host, path = "docker.io", name if slash else f"library/{name}"
-    path, _colon, tag = path.partition(":")
-    return ("registry-1.docker.io" if host == "docker.io" else host), path, digest or tag or "latest"
-
-
 def reach(ask: AskWith, image: str, advice: str, plain: bool = False) -> None:
     """Unreachable where a registry, or the host of its files, does not give the image to everyone.
 
@@ -110,49 +91,27 @@ def reach(ask: AskWith, image: str, advice: str, plain: bool = False) -> None:
     """
     host, path, wanted = registry_of(image)
     base = f"{'http' if plain else 'https'}://{host}/v2/{path}"
-    headers = {"Accept": ", ".join(_MANIFESTS)}
+    headers = {"Accept": ", ".join(MANIFESTS)}
 
     def asked(url: str) -> Answer:
         answer = ask(url, headers)
-        challenge = answer.headers.get("www-authenticate", "")
-        if answer.status == 401 and challenge.lower().startswith("bearer ") and "Authorization" not in headers:
-            token = _token(ask, challenge)
+        where = token_address(answer.headers.get("www-authenticate", ""))
+        if answer.status == 401 and where and "Authorization" not in headers:
+            token = token_in(ask(where, {}).body)
             if token:
                 headers["Authorization"] = f"Bearer {token}"
                 answer = ask(url, headers)
         return answer
 
     found = follow(asked, f"{base}/manifests/{quote(wanted, safe=':')}", advice, f"the image {image}")
-    manifest = _json(found.body)
+    manifest = parsed(found.body)
     if manifest.get("manifests"):
-        digest = next((str(each.get("digest")) for each in manifest["manifests"] if _fits(each)), "")
+        digest = part_for_nodes(manifest).get("digest")
         if not digest:
             raise Unreachable(f"The image {image} has no part for amd64: {advice}.")
         found = follow(asked, f"{base}/manifests/{digest}", advice, f"the image {image}")
-        manifest = _json(found.body)
+        manifest = parsed(found.body)
     config = manifest.get("config") or {}
     if not config.get("digest"):
         raise Unreachable(f"{host} answers with something else than a manifest of the image {image}: {advice}.")
     follow(asked, f"{base}/blobs/{config['digest']}", advice, f"the image {image}")
-
-
-def _fits(part: Mapping[str, Any]) -> bool:
-    platform = part.get("platform") or {}
-    return (platform.get("os", "linux"), platform.get("architecture", "amd64")) == ("linux", "amd64")
-
-
-def _token(ask: AskWith, challenge: str) -> str:
-    fields = dict(re.findall(r'(\w+)="([^"]*)"', challenge))
-    if not fields.get("realm", "").startswith(("https://", "http://")):
-        return ""
-    query = urlencode({key: fields[key] for key in ("service", "scope") if key in fields})
-    answer = _json(ask(f"{fields['realm']}?{query}", {}).body)
-    return str(answer.get("token") or answer.get("access_token") or "")
-
-
-def _json(body: bytes) -> dict[str, Any]:
-    try:
-        value = json.loads(body)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}

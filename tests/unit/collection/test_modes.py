@@ -19,6 +19,7 @@ MAKERS |= {"copytree"}
 #: What may make files otherwise, and why the umask does no harm.
 ALLOWED = {
     "plugins/module_utils/_host/kernel_settings.py:_write": "a file of the kernel, which is there already",
+    "plugins/module_utils/_jobs/mirrored_image.py:_fetch": "in a temporary folder of the function's own",
     "plugins/module_utils/_pytorch/env.py:keep": "a draft that only its maker reads, removed again",
     "plugins/module_utils/_trainer/doctor.py:unpack": "in the task's own temporary folder",
     "plugins/module_utils/_module_bodies/claim.py:_back_up": "a copy, which gets the mode of the file",

@@ -12,7 +12,7 @@ from gaudi3_deploy.app import Context, Json, app, print_json, talker
 from gaudi3_deploy.collection._mirror import LOCK
 from gaudi3_deploy.collection._printable import printable
 from gaudi3_deploy.errors import UsageError
-from gaudi3_deploy.mirror import fill
+from gaudi3_deploy.mirror import fill, images
 from gaudi3_deploy.mirror.download import amount, check_url
 from gaudi3_deploy.mirror.sealed import digest_of, read, verify
 from gaudi3_deploy.mirror.signature import sign, signer_of
@@ -39,6 +39,11 @@ def fill_command(
     python: Annotated[str, typer.Option(help="Python of the nodes, for the wheels.")] = "3.12",
     index: Annotated[str, typer.Option(help="Index of the wheels [default: pip's own].")] = "",
     ofi_wrapper: Annotated[bool, typer.Option("--ofi-wrapper", help="With the sources of the OFI wrapper.")] = False,
+    image: Annotated[
+        list[str] | None,
+        typer.Option(help="Container image to have: pytorch, vllm, exporter, or a name with registry; repeatable."),
+    ] = None,
+    registry: Annotated[str, typer.Option(help="Where the vendor's images are.")] = "https://vault.habana.ai",
     as_json: Json = False,
 ) -> None:
     """Fetch all of one release into a folder, each file once, and write its lock; goes on where it was stopped.
@@ -48,9 +53,11 @@ def fill_command(
     settings: Context = context.obj
     talker(settings, as_json)
     url, digests = fill.wrapper_of(settings.collection) if ofi_wrapper else ("", ())
+    systems = fill.check(release, system)
     request = fill.Request(
-        release, fill.check(release, system), check_url("--vault", vault), pytorch, requirements, python,
+        release, systems, check_url("--vault", vault), pytorch, requirements, python,
         check_url("--index", index) if index else "", url, digests,
+        images.names(release, systems, tuple(image or ())), check_url("--registry", registry),
     )  # fmt: skip
 
     def tell(line: str) -> None:

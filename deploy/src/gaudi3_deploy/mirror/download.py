@@ -9,7 +9,7 @@ import shutil
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
@@ -39,6 +39,8 @@ class Wanted:
     """Whether a mirror without it is whole."""
     settled: bool = True
     """Whether what lies under this address stays as it is, so that a copy need not be fetched again."""
+    headers: Callable[[], Mapping[str, str]] = dict
+    """What is sent to this server, and to none that it passes the request on to; each request asks for them."""
 
 
 @dataclass
@@ -105,6 +107,13 @@ class Folder:
                 self.fetched += 1
                 self._keep(each.path, target, each.url)
                 self._note()
+
+    def has(self, path: str) -> bool:
+        """Whether a file is there as it was kept."""
+        kept, target = self.files.get(path), self.where / path
+        if kept is None or not target.is_file() or target.is_symlink():
+            return False
+        return digest_of(target) == kept.sha256
 
     def read(self, path: str) -> bytes:
         """The content of a file that the mirror has."""
@@ -201,15 +210,18 @@ def amount(size: int) -> str:
     return f"{size} bytes"
 
 
-def _ask(url: str, method: str, headers: dict[str, str]) -> Any:
-    request = urllib.request.Request(url, headers=headers, method=method)
+def ask(url: str, method: str, headers: Mapping[str, str], own: Mapping[str, str] | None = None) -> Any:
+    """The answer of a server, as ``urlopen`` gives it; ``own`` headers go to no other that it passes on to."""
+    request = urllib.request.Request(url, headers=dict(headers), method=method)
+    for name, value in (own or {}).items():
+        request.add_unredirected_header(name, value)
     return urllib.request.urlopen(request, timeout=_TIMEOUT)
 
 
 def _size(wanted: Wanted) -> int:
     """What the server says of a size, 0 where it says nothing."""
     try:
-        with _ask(wanted.url, "HEAD", {}) as answer:
+        with ask(wanted.url, "HEAD", {}, wanted.headers()) as answer:
             return int(answer.headers.get("Content-Length") or 0)
     except (OSError, HTTPException, ValueError):
         return 0
@@ -221,7 +233,7 @@ def _transfer(wanted: Wanted, part: Path, mark: Path, resumed: bool) -> None:
         headers["Range"] = f"bytes={part.stat().st_size}-"
         if mark.exists():
             headers["If-Range"] = str(json.loads(mark.read_text()))
-    with _ask(wanted.url, "GET", headers) as answer:
+    with ask(wanted.url, "GET", headers, wanted.headers()) as answer:
         goes_on = resumed and answer.status == 206
         tag = answer.headers.get("ETag") or ""
         if not goes_on:

@@ -12,6 +12,7 @@ from gaudi3_deploy.collection._mirror import (
     DEB,
     DEB_KEY,
     INDEX,
+    REGISTRY,
     RPM,
     RPM_KEY,
     TORCH,
@@ -26,6 +27,7 @@ from gaudi3_deploy.collection._release.support_matrix import UNSUPPORTED, known_
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.mirror import apt, dnf
 from gaudi3_deploy.mirror.download import Folder, Wanted
+from gaudi3_deploy.mirror.images import image
 from gaudi3_deploy.mirror.sealed import Lock
 from gaudi3_deploy.mirror.wheels import wheels, write_index
 
@@ -49,6 +51,10 @@ class Request:
     wrapper: str = ""
     """Address of the folder of the OFI wrapper's sources; empty: without them."""
     wrapper_sha256: tuple[tuple[str, str], ...] = ()
+    images: tuple[str, ...] = ()
+    """Whole names of container images."""
+    registry: str = f"https://{REGISTRY}"
+    """Address of the registry that has the vendor's images."""
 
 
 def check(release: str, systems: Sequence[str]) -> tuple[str, ...]:
@@ -98,8 +104,12 @@ def fill(where: Path, request: Request, tell: Callable[[str], None]) -> tuple[Lo
     wanted += [
         Wanted(f"{WRAPPER}/{name}", f"{request.wrapper}/{name}", digest) for name, digest in request.wrapper_sha256
     ]
+    images = [image(folder, name, request.registry) for name in request.images]
+    wanted += [each for one in images for each in one.wanted]
     folder.fetch({each.path: each for each in wanted}.values())
     write_index(folder)
+    for one in images:
+        one.finish(folder)
     return folder.seal(), folder.fetched
 
 

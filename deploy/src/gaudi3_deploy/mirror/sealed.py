@@ -20,9 +20,10 @@ from gaudi3_deploy.messages import reason
 SIGNATURE = f"{LOCK}.sig"
 #: What a run has not finished yet; it is gone from a whole mirror.
 UNFINISHED = ".unfinished"
-#: Where the vendor's names have a release in them: of packages, wheels' folder and tarball.
+#: Where the vendor's names have a release in them: of packages, wheels' folder, tarball and images.
 _RELEASE_IN_NAME = re.compile(
-    r"(?:^|/)(?:habanalabs[a-z-]*[-_]|pytorch_modules(?:_py\d+)?-v[\d.]+_)(\d+\.\d+\.\d+)[-_](\d+)"
+    r"(?:(?:^|/)(?:habanalabs[a-z-]*[-_]|pytorch_modules(?:_py\d+)?-v[\d.]+_)|^images/.*/gaudi-[a-z-]+/(?:.*/)?)"
+    r"(\d+\.\d+\.\d+)[-_](\d+)"
 )
 
 
