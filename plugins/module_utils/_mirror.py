@@ -28,6 +28,7 @@ RPM, RPM_KEY = f"{VAULT}/rhel/9", f"{VAULT}/gaudi-general/keyPairs/primary/publi
 TORCH = f"{VAULT}/gaudi-pt-modules"
 WRAPPER = "hccl_ofi_wrapper"
 WHEELS, INDEX = "pypi/wheels", "pypi/simple"
+GRAFANA, GRAFANA_KEY, UBUNTU = "grafana/apt", "grafana/gpg.key", "ubuntu"
 #: Each image has a folder of its own in the OCI's layout, and all share their blobs, as images of one release overlap.
 IMAGES, BLOBS = "images", "images/blobs"
 
@@ -35,6 +36,7 @@ IMAGES, BLOBS = "images", "images/blobs"
 REGISTRY = "vault.habana.ai"
 VENDOR = f"https://{REGISTRY}"
 WRAPPER_SOURCE = "https://raw.githubusercontent.com/HabanaAI/hccl_ofi_wrapper/bea1d6f65e2be76f5f703403787cb8a3fde5ebaa"
+GRAFANA_SOURCE, GRAFANA_KEY_SOURCE = "https://apt.grafana.com", "https://apt.grafana.com/gpg.key"
 
 #: No mirror's lock is longer: it has about 200 bytes for each of a few hundred files.
 _LONGEST = 64 << 20
@@ -91,6 +93,8 @@ def addresses(mirror: str, version: str) -> dict[str, str]:
         "pytorch": f"{vendor}/{TORCH}",
         "index": f"{mirror}/{INDEX}" if mirror else "",
         "wrapper": f"{mirror}/{WRAPPER}" if mirror else WRAPPER_SOURCE,
+        "grafana": f"{mirror}/{GRAFANA}" if mirror else GRAFANA_SOURCE,
+        "grafana_key": f"{mirror}/{GRAFANA_KEY}" if mirror else GRAFANA_KEY_SOURCE,
     }
 
 

@@ -14,3 +14,9 @@ from .model import Values
 def addresses_here(values: Values) -> Mapping[str, str]:
     """Addresses of the parts of a release, which the roles' defaults are."""
     return addresses(mirror_address(values("gaudi_mirror")), fact(values, "distribution_version"))
+
+
+def decide_grafana(values: Values) -> Mapping[str, str]:
+    """Where role grafana takes its package from where nobody says otherwise."""
+    where = addresses_here(values)
+    return {"repository_url": where["grafana"], "key_url": where["grafana_key"]}

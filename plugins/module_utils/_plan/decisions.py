@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import (
+    addresses,
     backup,
     data,
     drivers,
@@ -32,6 +33,7 @@ DECISIONS: Mapping[str, Callable[[Values], Any]] = {
     "backup": backup.decide,
     "data": data.decide,
     "fabric": fabric.decide,
+    "grafana": addresses.decide_grafana,
     "firewall_addresses": firewall.addresses,
     "firewall_groups": firewall.closed,
     "firewall_hosts": firewall.known_addresses,

@@ -14,6 +14,7 @@ from gaudi3_deploy.collection._printable import printable
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.mirror import fill, images
 from gaudi3_deploy.mirror.download import amount, check_url
+from gaudi3_deploy.mirror.monitoring import sources_of
 from gaudi3_deploy.mirror.sealed import digest_of, read, verify
 from gaudi3_deploy.mirror.signature import sign, signer_of
 
@@ -39,6 +40,9 @@ def fill_command(
     python: Annotated[str, typer.Option(help="Python of the nodes, for the wheels.")] = "3.12",
     index: Annotated[str, typer.Option(help="Index of the wheels [default: pip's own].")] = "",
     ofi_wrapper: Annotated[bool, typer.Option("--ofi-wrapper", help="With the sources of the OFI wrapper.")] = False,
+    monitoring: Annotated[
+        bool, typer.Option("--monitoring", help="With Grafana, Prometheus, Alertmanager and node_exporter for Ubuntu.")
+    ] = False,
     image: Annotated[
         list[str] | None,
         typer.Option(help="Container image to have: pytorch, vllm, exporter, or a name with registry; repeatable."),
@@ -57,6 +61,7 @@ def fill_command(
     request = fill.Request(
         release, systems, check_url("--vault", vault), pytorch, requirements, python,
         check_url("--index", index) if index else "", url, digests,
+        sources_of(settings.collection) if monitoring else None,
         images.names(release, systems, tuple(image or ())), check_url("--registry", registry),
     )  # fmt: skip
 

@@ -11,6 +11,7 @@ from gaudi3_deploy import yaml_file
 from gaudi3_deploy.collection._mirror import (
     DEB,
     DEB_KEY,
+    GRAFANA,
     INDEX,
     REGISTRY,
     RPM,
@@ -28,10 +29,11 @@ from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.mirror import apt, dnf
 from gaudi3_deploy.mirror.download import Folder, Wanted
 from gaudi3_deploy.mirror.images import image
+from gaudi3_deploy.mirror.monitoring import Sources, distribution, grafana
 from gaudi3_deploy.mirror.sealed import Lock
 from gaudi3_deploy.mirror.wheels import wheels, write_index
 
-_SUITES = {"Ubuntu 22.04": "jammy", "Ubuntu 24.04": "noble"}
+SUITES = {"Ubuntu 22.04": "jammy", "Ubuntu 24.04": "noble"}
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class Request:
     wrapper: str = ""
     """Address of the folder of the OFI wrapper's sources; empty: without them."""
     wrapper_sha256: tuple[tuple[str, str], ...] = ()
+    monitoring: Sources | None = None
+    """Where the packages of the monitoring roles are; None: without them."""
     images: tuple[str, ...] = ()
     """Whole names of container images."""
     registry: str = f"https://{REGISTRY}"
@@ -104,6 +108,10 @@ def fill(where: Path, request: Request, tell: Callable[[str], None]) -> tuple[Lo
     wanted += [
         Wanted(f"{WRAPPER}/{name}", f"{request.wrapper}/{name}", digest) for name, digest in request.wrapper_sha256
     ]
+    if request.monitoring:
+        wanted += grafana(folder, request.monitoring)
+        for system in filter(SUITES.get, request.systems):
+            wanted += distribution(folder, request.monitoring, SUITES[system])
     images = [image(folder, name, request.registry) for name in request.images]
     wanted += [each for one in images for each in one.wanted]
     folder.fetch({each.path: each for each in wanted}.values())
@@ -117,12 +125,12 @@ def _vendor(folder: Folder, request: Request) -> list[Wanted]:
     def at(below: str) -> str:
         return request.vault + below.removeprefix(VAULT)
 
-    keys = {DEB_KEY if system in _SUITES else RPM_KEY for system in request.systems}
+    keys = {DEB_KEY if system in SUITES else RPM_KEY for system in request.systems}
     folder.fetch([Wanted(key, at(key), settled=False) for key in sorted(keys)])
     wanted: list[Wanted] = []
     for system in request.systems:
-        if system in _SUITES:
-            wanted += apt.packages(folder, at(DEB), DEB, _SUITES[system])
+        if system in SUITES:
+            wanted += apt.packages(folder, at(DEB), DEB, SUITES[system])
         else:
             below = f"{RPM}/{system.rpartition(' ')[2]}"
             wanted += dnf.packages(folder, at(below), below)
@@ -158,6 +166,8 @@ def variables(lock: Lock, url: str) -> dict[str, object]:
         found["pytorch_pip_index_url"] = at["index"]
         if url.startswith("http:"):
             found["pytorch_pip_index_plain_http"] = True
+    if has(GRAFANA):
+        found |= {"grafana_repository_url": at["grafana"], "grafana_repository_key_url": at["grafana_key"]}
     if has(WRAPPER):
         found["fabric_ofi_wrapper_url"] = at["wrapper"]
     return found
