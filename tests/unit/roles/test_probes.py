@@ -41,6 +41,7 @@ COVERED = {
         "Unpack the wrapper's source": TCP,
     },
     "firewall": {"Install nftables": "the table is loaded, for which nft has to be there"},
+    "hpu_exporter": {"Have the exporter's image from the mirror": "a unit that runs as it is to be has its image"},
     "node_exporter": {
         "Create the folder of the web configuration": PROTECTED,
         "Create the user that the package's service runs as": PROTECTED,
