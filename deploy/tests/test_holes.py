@@ -104,6 +104,24 @@ def test_thirty_advisories_have_the_right_verdict_on_every_set(name: str) -> Non
     assert {each.poisoned for each in found if each.status == "affected"} <= {True}
 
 
+@pytest.mark.parametrize(
+    ("events", "version", "reached"),
+    [
+        (["introduced 1.0", "fixed 1.5", "introduced 1.5", "fixed 1.6"], "1.5", True),
+        (["introduced 1.0", "introduced 1.5", "fixed 1.5", "fixed 1.6"], "1.5", True),
+        (["fixed 1.6", "introduced 1.5", "fixed 1.5", "introduced 1.0"], "1.6", False),
+        (["fixed 1.5", "introduced 1.5"], "1.5", False),  # nothing at all
+        (["last_affected 1.5", "introduced 1.5"], "1.5", True),
+        (["last_affected 1.5", "introduced 1.5"], "1.6", False),
+        (["introduced 0", "limit *"], "1.5", True),
+    ],
+)
+def test_a_version_that_is_the_bound_of_two_parts(events: list[str], version: str, reached: bool) -> None:
+    """Whatever the order in which a record lists them."""
+    (about,) = advisories._advisory(osv("MADE", "numpy", *events)).affected
+    assert about.reaches(version) is reached
+
+
 def test_a_poisoned_release_is_named_as_such() -> None:
     found = judged(lock("new", "lightning-2.6.3"))
     (verdict,) = [each for each in found if each.status == "affected"]

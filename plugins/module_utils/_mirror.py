@@ -173,7 +173,9 @@ def sealed_at(url: str, sha256: str, timeout: int) -> Sealed:
 def poisoned(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Wheels that no environment may have, each with what is said of it."""
     for path in sorted(paths):
-        parts = path.rpartition("/")[2].split("-")
+        name = path.rpartition("/")[2]
+        archive = re.fullmatch(r"(.+)-([^-]+)\.(?:tar\.gz|zip)", name)  # of sources, whose names have more hyphens
+        parts = [*archive.groups()] if archive else name.split("-")
         if not path.startswith(f"{WHEELS}/") or len(parts) < 2:
             continue
         name = re.sub(r"[-_.]+", "-", parts[0]).lower()

@@ -7,6 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -86,13 +87,17 @@ def _within(key: order.Key, mine: Any, events: Sequence[tuple[str, str]]) -> boo
     """Whether a version is in a range; None where that does not say where it begins, as OSV asks of each."""
     if not any(kind == "introduced" for kind, _text in events):
         return None
-    inside = any(event == ("introduced", "0") for event in events)  # before all versions
-    listed = [(kind, key(text)) for kind, text in events if text != "0"]
-    for kind, bound in sorted(listed, key=lambda event: event[1]):
-        if kind == "introduced":
-            inside = inside or mine >= bound
-        elif mine > bound if kind == "last_affected" else mine >= bound:
-            inside = False
+    inside = begun = any(event == ("introduced", "0") for event in events)  # before all versions
+    listed = [(kind, key(text)) for kind, text in events if text not in ("0", "*")]  # * is no limit
+    listed.sort(key=lambda event: event[1])
+    for _bound, group in groupby(listed, key=lambda event: event[1]):
+        # Of a version that ends one part of the range and begins another, what is open ends first.
+        for kind, bound in sorted(group, key=lambda event: (event[0] == "introduced") == begun):
+            begun = kind == "introduced"
+            if begun:
+                inside = inside or mine >= bound
+            elif mine > bound if kind == "last_affected" else mine >= bound:
+                inside = False
     return inside
 
 

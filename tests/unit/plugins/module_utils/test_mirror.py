@@ -138,6 +138,8 @@ def test_a_mirror_with_a_poisoned_wheel_is_refused_by_name() -> None:
     files = [{"path": f"pypi/wheels/{name}-none-any.whl", "sha256": "b" * 64} for name in names]
     sealed = mirror.lock_of(lock(files=[*files, {"path": "a/lightning-2.6.3.whl", "sha256": "b"}]), WHERE)
     assert [path for path, _said in mirror.poisoned(sealed.files)] == [files[0]["path"], files[2]["path"]]
+    sources = [f"pypi/wheels/{name}.tar.gz" for name in ("lightning-2.6.3", "pytorch-lightning-2.6.2", "rich-2.6.3")]
+    assert [path for path, _said in mirror.poisoned(sources)] == sources[:2]
     assert refusal(mirror.refuse_unfit, sealed, WHERE, RELEASE, {}) == (
         f"The mirror {WHERE} has pypi/wheels/Lightning-2.6.3-py3-none-any.whl, which is lightning 2.6.3, which steals "
         "credentials as soon as it is imported (GHSA-w37p-236h-pfx3, 2026-04-30): do not install from it, and fill "
