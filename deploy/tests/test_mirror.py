@@ -315,7 +315,7 @@ def test_wheels_by_their_hashes_and_the_index_that_pip_reads(deploy: Deploy, ser
     (deploy.folder / "pins.txt").write_text(f"tiny-thing==1.0+cpu --hash=sha256:{digest}\n")
     deploy.run(
         "mirror", "fill", "mirror", *JAMMY, "--no-pytorch", "--vault", f"{server.url}/artifactory",
-        "--requirements", "pins.txt", "--index", f"{server.url}/simple/",
+        "--requirements", "pins.txt", "--index", f"{server.url}/none/", "--extra-index", f"{server.url}/simple/",
     )  # fmt: skip
     deploy.run("mirror", "verify", "mirror")
     mirror = deploy.folder / "mirror"
@@ -327,7 +327,10 @@ def test_wheels_by_their_hashes_and_the_index_that_pip_reads(deploy: Deploy, ser
         "synapseai_repository_url": "http://m:80/artifactory/debian",
         "synapseai_key_url": "http://m:80/artifactory/api/gpg/key/public",
         "pytorch_pip_index_url": "http://m:80/pypi/simple",
+        "serving_pip_index_url": "http://m:80/pypi/simple",
+        "serving_torch_index_url": "http://m:80/pypi/simple",
         "pytorch_pip_index_plain_http": True,
+        "serving_pip_index_plain_http": True,
     }
 
 

@@ -36,6 +36,8 @@ IMAGES, BLOBS = "images", "images/blobs"
 REGISTRY = "vault.habana.ai"
 VENDOR = f"https://{REGISTRY}"
 WRAPPER_SOURCE = "https://raw.githubusercontent.com/HabanaAI/hccl_ofi_wrapper/bea1d6f65e2be76f5f703403787cb8a3fde5ebaa"
+#: torch's build for a CPU, for served models.
+TORCH_SOURCE = "https://download.pytorch.org/whl/cpu"
 GRAFANA_SOURCE, GRAFANA_KEY_SOURCE = "https://apt.grafana.com", "https://apt.grafana.com/gpg.key"
 
 #: No mirror's lock is longer: it has about 200 bytes for each of a few hundred files.
@@ -92,6 +94,7 @@ def addresses(mirror: str, version: str) -> dict[str, str]:
         "rpm_key": f"{vendor}/{RPM_KEY}",
         "pytorch": f"{vendor}/{TORCH}",
         "index": f"{mirror}/{INDEX}" if mirror else "",
+        "torch": f"{mirror}/{INDEX}" if mirror else TORCH_SOURCE,
         "wrapper": f"{mirror}/{WRAPPER}" if mirror else WRAPPER_SOURCE,
         "grafana": f"{mirror}/{GRAFANA}" if mirror else GRAFANA_SOURCE,
         "grafana_key": f"{mirror}/{GRAFANA_KEY}" if mirror else GRAFANA_KEY_SOURCE,

@@ -72,7 +72,7 @@ def mirror(new_cluster: Callable[[], Cluster], tmp_path_factory: pytest.TempPath
     requirements.write_text("\n".join(pins))
     with vendor.served() as address:
         host, index = f"{address}/artifactory", f"{address}/pypi/simple"
-        request = fill.Request(RELEASE, ("Ubuntu 22.04",), host, True, requirements, PYTHON, index)
+        request = fill.Request(RELEASE, ("Ubuntu 22.04",), host, True, (requirements,), PYTHON, index)
         fill.fill(folder, request, list[str]().append)
     cluster = new_cluster()
     cluster.gaudi(1, cards=1)

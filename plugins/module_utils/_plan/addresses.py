@@ -16,6 +16,12 @@ def addresses_here(values: Values) -> Mapping[str, str]:
     return addresses(mirror_address(values("gaudi_mirror")), fact(values, "distribution_version"))
 
 
+def decide_serving_index(values: Values) -> Mapping[str, str]:
+    """Which indexes role serving takes vllm for a CPU and its torch from where nobody says otherwise."""
+    where = addresses_here(values)
+    return {"index_url": where["index"], "torch_index_url": where["torch"]}
+
+
 def decide_grafana(values: Values) -> Mapping[str, str]:
     """Where role grafana takes its package from where nobody says otherwise."""
     where = addresses_here(values)

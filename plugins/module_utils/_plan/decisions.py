@@ -51,6 +51,8 @@ DECISIONS: Mapping[str, Callable[[Values], Any]] = {
     "pytorch_requirements": shipped.requirements,
     "pytorch_tarballs": pytorch.tarballs_of_all,
     "serving": serving.decide,
+    "serving_index": addresses.decide_serving_index,
+    "serving_index_plain_http": mirror.serving_index_plain_http,
     "serving_names": serving.names,
     "serving_files": serving.certificate_files,
     "slurm": slurm_cluster.decide,

@@ -17,8 +17,17 @@ from .model import Answers, Question, Values, mapping
 
 def index_plain_http(values: Values) -> bool:
     """Whether pip may ask an index over plain http: the mirror's own, as its address was given so."""
+    return _plain_http(values, "pytorch_pip_index_url")
+
+
+def serving_index_plain_http(values: Values) -> bool:
+    """The same of the index for served models on a CPU."""
+    return _plain_http(values, "serving_pip_index_url")
+
+
+def _plain_http(values: Values, variable: str) -> bool:
     mirror = mirror_address(values("gaudi_mirror"))
-    return mirror.startswith("http:") and bool(below(mirror, values("pytorch_pip_index_url")))
+    return mirror.startswith("http:") and bool(below(mirror, values(variable)))
 
 
 def trainer_index_url(values: Values) -> str:
@@ -35,8 +44,7 @@ def trainer_index_plain_http(values: Values) -> bool:
         return False
     if values("pytorch_pip_index_plain_http") is not None:
         return truth(values, "pytorch_pip_index_plain_http")
-    mirror = mirror_address(values("gaudi_mirror"))
-    return mirror.startswith("http:") and bool(below(mirror, values("trainer_pip_index_url")))
+    return _plain_http(values, "trainer_pip_index_url")
 
 
 def tarball_lock(values: Values) -> str:

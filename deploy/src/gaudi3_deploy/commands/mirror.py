@@ -35,10 +35,12 @@ def fill_command(
     ),
     pytorch: Annotated[bool, typer.Option(help="With the vendor's PyTorch.")] = True,
     requirements: Annotated[
-        Path | None, typer.Option(help="Wheels to have, with hashes, as requirements/trainer.txt.")
+        list[Path] | None,
+        typer.Option(help="Wheels to have, with hashes, as requirements/trainer.txt; repeatable."),
     ] = None,
     python: Annotated[str, typer.Option(help="Python of the nodes, for the wheels.")] = "3.12",
     index: Annotated[str, typer.Option(help="Index of the wheels [default: pip's own].")] = "",
+    extra_index: Annotated[str, typer.Option(help="Index that is asked for wheels besides.")] = "",
     ofi_wrapper: Annotated[bool, typer.Option("--ofi-wrapper", help="With the sources of the OFI wrapper.")] = False,
     monitoring: Annotated[
         bool, typer.Option("--monitoring", help="With Grafana, Prometheus, Alertmanager and node_exporter for Ubuntu.")
@@ -59,8 +61,9 @@ def fill_command(
     url, digests = fill.wrapper_of(settings.collection) if ofi_wrapper else ("", ())
     systems = fill.check(release, system)
     request = fill.Request(
-        release, systems, check_url("--vault", vault), pytorch, requirements, python,
-        check_url("--index", index) if index else "", url, digests,
+        release, systems, check_url("--vault", vault), pytorch, tuple(requirements or ()), python,
+        check_url("--index", index) if index else "", check_url("--extra-index", extra_index) if extra_index else "",
+        url, digests,
         sources_of(settings.collection) if monitoring else None,
         images.names(release, systems, tuple(image or ())), check_url("--registry", registry),
     )  # fmt: skip

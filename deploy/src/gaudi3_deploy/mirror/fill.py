@@ -46,10 +46,12 @@ class Request:
     vault: str
     """Address of the vendor's host, with the folder that its repositories are in."""
     pytorch: bool = True
-    requirements: Path | None = None
+    requirements: tuple[Path, ...] = ()
     python: str = ""
     index: str = ""
     """Address of the index that wheels come from; empty: the one that pip is configured for."""
+    extra_index: str = ""
+    """Address of one that is asked besides."""
     wrapper: str = ""
     """Address of the folder of the OFI wrapper's sources; empty: without them."""
     wrapper_sha256: tuple[tuple[str, str], ...] = ()
@@ -102,7 +104,8 @@ def fill(where: Path, request: Request, tell: Callable[[str], None]) -> tuple[Lo
         UsageError: The folder is of another release, or the requirements cannot be.
         DeployError: Something is not available, or is not what it should be.
     """
-    chosen = wheels(request.requirements, request.python, request.index) if request.requirements else []
+    asked = (request.python, request.index, request.extra_index)
+    chosen = [wheel for each in request.requirements for wheel in wheels(each, *asked)]
     folder = Folder.open(where, request.release, tell)
     wanted = [*_vendor(folder, request), *chosen]
     wanted += [
@@ -164,8 +167,9 @@ def variables(lock: Lock, url: str) -> dict[str, object]:
             found["pytorch_sha256"] = digests.pop()
     if has(INDEX):
         found["pytorch_pip_index_url"] = at["index"]
+        found["serving_pip_index_url"] = found["serving_torch_index_url"] = at["index"]
         if url.startswith("http:"):
-            found["pytorch_pip_index_plain_http"] = True
+            found["pytorch_pip_index_plain_http"] = found["serving_pip_index_plain_http"] = True
     if has(GRAFANA):
         found |= {"grafana_repository_url": at["grafana"], "grafana_repository_key_url": at["grafana_key"]}
     if has(WRAPPER):

@@ -25,7 +25,7 @@ _PLATFORMS = [f"manylinux_2_{minor}_x86_64" for minor in range(34, 4, -1)]
 _PLATFORMS += ["manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64"]
 
 
-def wheels(requirements: Path, python: str, index: str) -> list[Wanted]:
+def wheels(requirements: Path, python: str, index: str, extra_index: str = "") -> list[Wanted]:
     """The wheels that a file of requirements with hashes comes to, for a Python such as 3.12.
 
     Raises:
@@ -41,7 +41,7 @@ def wheels(requirements: Path, python: str, index: str) -> list[Wanted]:
         refuse_known_bad_pins(str(requirements), pins)
     except Refusal as refusal:
         raise UsageError(str(refusal)) from refusal
-    report = _report(requirements, python, index)
+    report = _report(requirements, python, index, extra_index)
     found = []
     for each in report:
         info = each["download_info"]
@@ -55,13 +55,16 @@ def wheels(requirements: Path, python: str, index: str) -> list[Wanted]:
     return found
 
 
-def _report(requirements: Path, python: str, index: str) -> Sequence[dict[str, dict[str, dict[str, dict[str, str]]]]]:
+def _report(
+    requirements: Path, python: str, index: str, extra_index: str
+) -> Sequence[dict[str, dict[str, dict[str, dict[str, str]]]]]:
     with tempfile.TemporaryDirectory() as target:
         command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--no-deps", "--quiet"]
         command += ["--disable-pip-version-check", "--require-hashes", "--only-binary", ":all:", "--target", target]
         command += ["--python-version", python, "--implementation", "cp", "--report", f"{target}/report.json"]
         command += [word for each in _PLATFORMS for word in ("--platform", each)]
         command += ["--index-url", index] if index else []
+        command += ["--extra-index-url", extra_index] if extra_index else []
         done = subprocess.run([*command, "-r", str(requirements)], capture_output=True, text=True, check=False)
         if done.returncode:
             errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()

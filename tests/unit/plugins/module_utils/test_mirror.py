@@ -56,6 +56,7 @@ def test_without_a_mirror_each_part_is_at_its_own_publisher() -> None:
         "rpm_key": "https://vault.habana.ai/artifactory/gaudi-general/keyPairs/primary/public",
         "pytorch": "https://vault.habana.ai/artifactory/gaudi-pt-modules",
         "index": "",
+        "torch": "https://download.pytorch.org/whl/cpu",
         "wrapper": "https://raw.githubusercontent.com/HabanaAI/hccl_ofi_wrapper/bea1d6f65e2be76f5f703403787cb8a3fde5ebaa",
         "grafana": "https://apt.grafana.com",
         "grafana_key": "https://apt.grafana.com/gpg.key",
