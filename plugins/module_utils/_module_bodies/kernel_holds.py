@@ -138,7 +138,7 @@ def _mark(module: AnsibleModule, command: Sequence[str]) -> None:
 
 
 def _read_back(module: AnsibleModule, decision: Decision, dpkg_query: str) -> None:
-    """Fail where dpkg does not have what apt-mark was told."""
+    """Fail where dpkg does not show what apt-mark was to do."""
     names = [*decision.hold, *decision.lift]
     now = kernel_packages.installed_of(lambda command: module.run_command([*command]), dpkg_query, names)
     wrong = [name for name in names if name in now and now[name].held != (name in decision.hold)]

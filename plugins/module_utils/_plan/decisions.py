@@ -52,7 +52,7 @@ DECISIONS: Mapping[str, Callable[[Values], Any]] = {
     "pytorch_tarballs": pytorch.tarballs_of_all,
     "serving": serving.decide,
     "serving_index": addresses.decide_serving_index,
-    "serving_index_plain_http": mirror.serving_index_plain_http,
+    "serving_pip_index_plain_http": mirror.serving_pip_index_plain_http,
     "serving_names": serving.names,
     "serving_files": serving.certificate_files,
     "slurm": slurm_cluster.decide,

@@ -20,7 +20,7 @@ def index_plain_http(values: Values) -> bool:
     return _plain_http(values, "pytorch_pip_index_url")
 
 
-def serving_index_plain_http(values: Values) -> bool:
+def serving_pip_index_plain_http(values: Values) -> bool:
     """The same of the index for served models on a CPU."""
     return _plain_http(values, "serving_pip_index_url")
 
