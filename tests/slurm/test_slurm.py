@@ -132,7 +132,9 @@ def test_jobs_share_no_card_and_see_their_own_modules(slurm: SlurmCluster) -> No
         assert len(found) == sizes[int(number)]
     nodes = {line[1] for line in lines}
     assert nodes == set(MODULES)
-    held("random allocations", f"{count} jobs of 1 to 8 cards: none shared a card, each saw its own modules and files")
+    seen = f"{count} jobs of 1 to 8 cards: none shared a card, each saw its own modules and files"
+    if PROOF.is_running:  # what a sample has seen is less than the proof asks for
+        held("random allocations", seen)
 
 
 @PROOF.sampled("supported sets")
