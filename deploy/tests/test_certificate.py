@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -109,3 +110,18 @@ def test_what_is_no_certificate_is_refused(deploy: Deploy, text: str | None) -> 
     for command in ("show", "verify"):
         said = deploy.run("certificate", command, "x.json", code=2)
         assert "x.json" in said or "no evidence" in said
+
+
+@pytest.mark.parametrize("place", ["certificate", "signature", "key"])
+def test_a_pipe_and_a_device_are_refused_and_not_waited_for(deploy: Deploy, signed: Path, place: str) -> None:
+    key = deploy.folder / "key.pub"
+    names = {"certificate": signed, "signature": signed.with_name(signed.name + ".sig"), "key": key}
+    path = names[place]
+    path.unlink()
+    os.mkfifo(path)
+    command = ["certificate", "verify", signed.name, "--key", key.name]
+    shown = key.name if place == "key" else path.name
+    assert f"{shown} cannot be read (not a regular file): give a file NODE.certificate.json." in deploy.run(*command, code=2)
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    assert f"{shown} cannot be read (not a regular file): give a file NODE.certificate.json." in deploy.run(*command, code=2)
