@@ -67,7 +67,7 @@ def open_report(path: Path) -> Report:
 
 
 def read_file(path: Path, most: int) -> bytes | None:
-    """At most that many bytes of a file; None of what is none, such as a pipe, which nobody may write to. OSError."""
+    """A file up to a number of bytes; None of what is none, such as a pipe, which nobody may write to. OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
