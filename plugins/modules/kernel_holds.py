@@ -18,7 +18,8 @@ description:
     driver can be built.
   - What was held is on record on the node. A hold that the site has set by itself is never lifted.
   - Says in a warning which kernel is offered, and why it does not come.
-  - Does nothing on a node without apt.
+  - On a node with dnf and its plugin C(versionlock), lines of the plugin's list name the kernels that have the
+    driver, and dnf installs no other. A package that the site has locked is left alone. What is offered is not asked.
 options:
   release:
     description: The release whose driver the kernels have to have, such as V(1.23.0-695).
@@ -36,6 +37,10 @@ options:
     description: File of the packages that were held.
     type: path
     default: /etc/gaudi3-scale/kernel-holds
+  versionlock:
+    description: List of dnf's plugin C(versionlock).
+    type: path
+    default: /etc/dnf/plugins/versionlock.list
   modules:
     description: Folder of the kernels' modules.
     type: path
@@ -64,19 +69,19 @@ EXAMPLES = r"""
 
 RETURN = r"""
 hold:
-  description: Packages that were put on hold (in check mode, would be).
+  description: Packages that were put on hold, or lines that dnf's list got (in check mode, would be).
   returned: success
   type: list
   elements: str
   sample: [linux-generic, linux-image-generic]
 lift:
-  description: Packages whose hold was lifted (in check mode, would be).
+  description: Packages whose hold was lifted, or lines that were taken out (in check mode, would be).
   returned: success
   type: list
   elements: str
   sample: []
 held:
-  description: Packages that bring kernels and are on hold now, those of the site among them.
+  description: Packages that bring kernels and are on hold now, those of the site among them; with dnf the lines.
   returned: success
   type: list
   elements: str

@@ -19,7 +19,8 @@ from .._refusal import Refusal
 from .._release.compat import FORBIDDEN, Matrix
 
 _HEAD = "# Managed by gaudi3.scale: packages of kernels that it has put on hold, and lifts by itself.\n"
-_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
+#: A package, or a line of dnf's plugin.
+_NAME = re.compile(r"[a-z0-9][A-Za-z0-9+.:_~^*-]+")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._driver import kernel_packages
+from .._driver import kernel_locks, kernel_packages
 from .._driver.kernel_holds import Decision, Node, decide, read_record, record_text
 from .._driver.kernel_modules import kernels_with_driver
 from .._driver.versions_found import system_of
@@ -25,6 +25,7 @@ ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
     "hold": {"type": "bool", "default": True},
     "timeout": {"type": "int", "default": 120},
     "record": {"type": "path", "default": "/etc/gaudi3-scale/kernel-holds"},
+    "versionlock": {"type": "path", "default": "/etc/dnf/plugins/versionlock.list"},
     "modules": {"type": "path", "default": "/lib/modules"},
     "os_release": {"type": "path", "default": "/etc/os-release"},
 }
@@ -32,7 +33,7 @@ _ENGLISH = {"LANGUAGE": "C", "LC_ALL": "C"}
 
 
 def run(module: AnsibleModule) -> dict[str, Any]:
-    """Bring the holds to what the kernels on offer ask for."""
+    """Bring holds or locks to what the kernels ask for."""
     module.run_command_environ_update = _ENGLISH
     given = module.params
     try:
@@ -41,8 +42,55 @@ def run(module: AnsibleModule) -> dict[str, Any]:
     except (ValueError, Refusal) as error:
         module.fail_json(msg=str(error))
     tools = [module.get_bin_path(name) for name in ("dpkg-query", "apt-cache", "apt-mark")]
-    if not all(tools):  # of no apt
-        return {"changed": False, "hold": [], "lift": [], "held": [], "remarks": [], "diff": []}
+    rpm = module.get_bin_path("rpm")
+    # A RHEL may have apt's programs, too, and a Debian rpm's.
+    if all(tools) and not system_of(given["os_release"]).startswith("RedHat"):
+        return _apt(module, ours, (tools[0], tools[1], tools[2]))
+    if rpm and os.path.isfile(given["versionlock"]):
+        return _dnf(module, ours, rpm)
+    remarks = []
+    if rpm and given["hold"]:
+        remarks = [
+            f"Kernels are not held back, as dnf has no list of locks ({given['versionlock']}): install "
+            "python3-dnf-plugin-versionlock."
+        ]
+        module.warn(remarks[0])
+    return {"changed": False, "hold": [], "lift": [], "held": [], "remarks": remarks, "diff": []}
+
+
+def _dnf(module: AnsibleModule, ours: Sequence[str], rpm: str) -> dict[str, Any]:
+    """Bring the lines of dnf's list to the kernels that have the driver."""
+    given = module.params
+    _status, output, _errors = module.run_command([rpm, "-q", "--queryformat", "%{NAME}\\n", *kernel_locks.PACKAGES])
+    kernels = kernels_with_driver(given["modules"]) or [os.uname().release]
+    with open(given["versionlock"], encoding="utf-8", errors="surrogateescape") as stream:
+        text = stream.read()
+    system = system_of(given["os_release"])
+    installed = {line for line in output.splitlines() if line in kernel_locks.PACKAGES}
+    found = kernel_locks.decide(text, installed, kernels, system, ours, given["hold"])
+    # As of apt: a line is on record before it is there, and until it is gone.
+    if not module.check_mode and (found.added or found.removed):
+        ensure_file(module, given["record"], record_text({*ours, *found.ours}))
+    differences = []
+    if found.added or found.removed:
+        lines = "".join(f"{line}\n" for line in found.lines)
+        mode = os.stat(given["versionlock"]).st_mode & 0o777
+        differences = [ensure_file(module, given["versionlock"], lines, mode)]
+    differences.append(ensure_file(module, given["record"], record_text(found.ours)))
+    changed = bool(found.added or found.removed or {*ours} != {*found.ours})
+    return {
+        "changed": changed,
+        "hold": [*found.added],
+        "lift": [*found.removed],
+        "held": [*found.ours],
+        "remarks": [],
+        "diff": [each for each in differences if each] if changed else [],
+    }
+
+
+def _apt(module: AnsibleModule, ours: Sequence[str], tools: tuple[str, str, str]) -> dict[str, Any]:
+    """Hold the packages that would bring a kernel without the driver."""
+    given = module.params
     dpkg_query, apt_cache, apt_mark = tools
 
     def call(command: Sequence[str]) -> tuple[int, str, str]:
@@ -138,7 +186,7 @@ def _mark(module: AnsibleModule, command: Sequence[str]) -> None:
 
 
 def _read_back(module: AnsibleModule, decision: Decision, dpkg_query: str) -> None:
-    """Fail where dpkg does not show what apt-mark was to do."""
+    """Fail where dpkg does not show what apt-mark did."""
     names = [*decision.hold, *decision.lift]
     now = kernel_packages.installed_of(lambda command: module.run_command([*command]), dpkg_query, names)
     wrong = [name for name in names if name in now and now[name].held != (name in decision.hold)]

@@ -253,3 +253,58 @@ def test_a_record_of_somebody_else_is_refused(node: Node, run: Run) -> None:
 def test_a_node_without_apt_has_nothing_to_hold(node: Node, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AnsibleModule, "get_bin_path", lambda *_given, **_options: None)
     assert run()["changed"] is False
+
+
+@pytest.fixture
+def dnf(node: Node, run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A node of RHEL: rpm, dnf's list, and apt's programs, which say nothing of it."""
+    (node.root / "os-release").write_text('ID="rhel"\nVERSION_ID="9.4"\n')
+    rpm = node.root / "rpm"
+    rpm.write_text("#!/bin/sh\nprintf 'kernel\\nkernel-core\\npackage kernel-modules is not installed\\n'; exit 1\n")
+    rpm.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{node.root}:{os.environ['PATH']}")
+    locks = node.root / "versionlock.list"
+    locks.write_text("# of the site\nvim-minimal\n")
+    locks.chmod(0o640)
+    (node.root / "modules").rename(node.root / "ubuntu")
+
+    def call(check: bool = False, **options: Any) -> dict[str, Any]:
+        return run(check, versionlock=str(locks), **options)
+
+    return call
+
+
+def test_dnf_may_install_kernels_that_have_the_driver(node: Node, dnf: Run) -> None:
+    locks, old, new = node.root / "versionlock.list", "5.14.0-427.13.1.el9_4", "5.14.0-427.40.1.el9_4"
+    for kernel in (old, new):
+        folder = node.root / f"modules/{kernel}.x86_64/extra"
+        folder.mkdir(parents=True)
+        (folder / "habanalabs.ko").write_text("module")
+        before = locks.read_text()
+        predicted = dnf(check=True)
+        assert locks.read_text() == before
+        done = dnf()
+        lines = [f"kernel-0:{kernel}.*", f"kernel-core-0:{kernel}.*"]
+        assert predicted["hold"] == done["hold"] == lines
+        assert predicted["diff"][0]["after"] == done["diff"][0]["after"]
+        assert set(node.recorded()) == set(done["held"])
+        assert dnf()["changed"] is False
+    assert locks.read_text().startswith("# of the site\nvim-minimal\nkernel-0:")
+    assert (len(locks.read_text().splitlines()), locks.stat().st_mode & 0o777) == (6, 0o640)
+    locks.write_text(locks.read_text().replace(f"kernel-0:{old}.*\n", ""))
+    assert dnf()["hold"] == [f"kernel-0:{old}.*"]
+    assert len(dnf(hold=False)["lift"]) == 4
+    assert (locks.read_text(), node.record.exists()) == ("# of the site\nvim-minimal\n", False)
+
+
+def test_a_dnf_without_a_list_of_locks_is_said(node: Node, dnf: Run) -> None:
+    (node.root / "versionlock.list").unlink()
+    found = dnf()
+    assert (found["changed"], found["remarks"]) == (
+        False,
+        [
+            f"Kernels are not held back, as dnf has no list of locks ({node.root}/versionlock.list): install "
+            "python3-dnf-plugin-versionlock."
+        ],
+    )
+    assert dnf(hold=False)["remarks"] == []
