@@ -143,7 +143,7 @@ def test_a_monitoring_host_that_was_lost_has_every_item_back(cluster: Cluster, t
     for unit in units:
         host.unit(unit)
         host.write(f"/lib/systemd/system/{unit}.service", "[Service]\n")
-    variables = {"backup_repository": str(tmp_path / "store"), "backup_password": PASSWORD}
+    variables: dict[str, Any] = {"backup_repository": str(tmp_path / "store"), "backup_password": PASSWORD}
     install(cluster, host, "monitoring", **variables)
     before, board = content(host, MONITORING), rows(host)
     assert before.keys() == MONITORING.keys()
