@@ -162,6 +162,17 @@ def test_a_monitoring_host_that_was_lost_has_every_item_back(cluster: Cluster, t
     assert looked.returncode == 0, looked.messages()
     assert content(host, young) == {name: (0o644, text) for name, text in young.items()} and host.acts() == []
 
+    # Onto older programs it is refused while the services run; onto later ones it is restored.
+    programs(host, prometheus="2.37.0", prometheus_alertmanager="0.25.0", grafana_server="12.1.0", slurmctld="24.11.5")
+    older = cluster.play("restore.yml", backup_overwrite=True, **meant)
+    assert (older.messages(), host.acts()) == (
+        [
+            "the backup of prometheus-data is of prometheus 2.42.0, and this machine has 2.37.0, which may not read "
+            "it: install that version or a later one first."
+        ],
+        [],
+    )
+    programs(host, prometheus="3.5.0", prometheus_alertmanager="0.28.1", grafana_server="12.2.0", slurmctld="25.11.0")
     done = cluster.play("restore.yml", "--diff", screen=True, backup_overwrite=True, **meant)
     assert (done.returncode, done.changed()) == (0, looked.changed()), done.messages()
     told = done.result("monitor-1", "Restore and compare")

@@ -65,6 +65,7 @@ PROGRAMS: Mapping[str, tuple[str, ...]] = {
     "alertmanager-data": ("prometheus-alertmanager", "--version"),
     "grafana-database": ("grafana-server", "-v"),
     "slurm-state": ("slurmctld", "-V"),
+    "slurm-accounting": ("slurmdbd", "-V"),
 }
 #: Folders of a controller's user, where nothing else was chosen. The audit record lies beside the deployments.
 CONTROLLER: Mapping[str, str] = {

@@ -9,7 +9,7 @@ import json
 import posixpath
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from .._printable import printable
@@ -17,6 +17,8 @@ from .._refusal import Refusal
 
 #: Layout of a backup. Another one is refused, as nobody knows what would be missing.
 LAYOUT = 1
+#: Of the collection, for who has to have the one that made a backup.
+VERSION = "0.1.0"
 FILE = "manifest.json"
 FOLDER, PLAIN, LINK = "folder", "file", "link"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -53,6 +55,8 @@ class Manifest:
     versions: Mapping[str, str]
     """Of the programs whose data it is."""
     entries: tuple[Entry, ...]
+    made_by: str = VERSION
+    """Of which version of the collection it is."""
 
     @property
     def size(self) -> int:
@@ -73,13 +77,14 @@ def write(manifest: Manifest) -> str:
         "items": {name: dict(about) for name, about in manifest.items.items()},
         "versions": dict(manifest.versions),
         "entries": [entry._asdict() for entry in sorted(manifest.entries)],
+        **({"made_by": manifest.made_by} if manifest.made_by else {}),
     }
     return json.dumps(told, indent=1, sort_keys=True) + "\n"
 
 
-def digest(text: str) -> str:
-    """By which two backups are known to have the same content."""
-    return hashlib.sha256(text.encode()).hexdigest()
+def digest(manifest: Manifest) -> str:
+    """By which two backups are known to have the same content, whichever version of the collection made them."""
+    return hashlib.sha256(write(replace(manifest, made_by="")).encode()).hexdigest()
 
 
 def read(text: str, where: str) -> Manifest:
@@ -91,13 +96,10 @@ def read(text: str, where: str) -> Manifest:
         raise Refusal(f"{where} has no manifest that can be read: restore another snapshot") from None
     if layout != LAYOUT:
         later = isinstance(layout, int) and layout > LAYOUT
+        made_by = f"version {printable(told['made_by'], 40)}" if "made_by" in told else "the version that made it"
         raise Refusal(
             f"{where} has layout {layout!r}, and this version of gaudi3.scale reads layout {LAYOUT}: "
-            + (
-                "install the version that made it, or a later one"
-                if later
-                else "restore it with the version that made it"
-            )
+            + (f"install {made_by}, or a later one" if later else f"restore it with {made_by}")
         )
     try:
         entries = tuple(_entry(each) for each in told["entries"])
@@ -105,7 +107,8 @@ def read(text: str, where: str) -> Manifest:
             str(name): {"path": str(about["path"]), "way": str(about["way"])} for name, about in told["items"].items()
         }
         versions = {str(name): str(version) for name, version in told["versions"].items()}
-        found = Manifest(str(told["host"]), tuple(map(str, told["kinds"])), items, versions, entries)
+        made_by = str(told.get("made_by", ""))
+        found = Manifest(str(told["host"]), tuple(map(str, told["kinds"])), items, versions, entries, made_by)
         places = [(entry.item, entry.path) for entry in entries]
         if len({*places}) != len(places) or {entry.item for entry in entries} != {*items}:
             raise ValueError
@@ -177,9 +180,3 @@ def listed(manifest: Manifest | None) -> str:
         for entry in sorted(manifest.entries)
     )
     return "".join(lines)
-
-
-def older(installed: str, wanted: str) -> bool:
-    """Whether a program is older than the one whose data it is to read; False where one is not known."""
-    ours, theirs = (re.findall(r"\d+", each)[:2] for each in (installed, wanted))
-    return bool(ours and theirs) and [*map(int, ours)] < [*map(int, theirs)]

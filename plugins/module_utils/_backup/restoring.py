@@ -20,6 +20,7 @@ from .process import command
 from .repository import ITEMS, Repository, Snapshot
 from .saving import alone, apart, entries_of, path_of, versions
 from .tree import is_empty, numbers_of, put, remove, scan
+from .versions import refusal
 
 #: A draft beside the place of an item, until it is whole.
 DRAFT = ".gaudi3-restore"
@@ -171,11 +172,9 @@ def _admit(found: Manifest, items: Sequence[Item], root: str, dry: bool) -> None
     """Refuse an older program, owners that nobody knows, a mount, and a service that runs."""
     present = versions([item.name for item in items], root)
     for name, version in present.items():
-        if manifest.older(version, found.versions.get(name, "")):
-            raise Refusal(
-                f"the backup of {name} is of {PROGRAMS[name][0]} {found.versions[name]}, and this machine has "
-                f"{version}, which may not read it: install that version or a later one first"
-            )
+        said = refusal(name, PROGRAMS[name][0], version, found.versions.get(name, ""))
+        if said:
+            raise Refusal(said)
     for item in items:
         if item.way == SQL:
             continue

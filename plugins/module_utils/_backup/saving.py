@@ -155,7 +155,7 @@ def save(
     with alone(folder, dry) as copy:
         known = repository.snapshots(host)
         now, missing = stage(items, copy, root, host, kinds)
-        digest = manifest.digest(manifest.write(now))
+        digest = manifest.digest(now)
         newest = known[0] if known else None
         if newest and newest.digest == digest and not repository.lacks(newest, now):
             return Saved(False, newest.name, now, now, missing)

@@ -297,8 +297,7 @@ def test_another_layout_and_a_half_made_snapshot_are_never_restored(
         (machine / "etc/munge/munge.key").chmod(0o400)
         assert back_up()["changed"] is True
     assert restore()["msg"].endswith(
-        "has layout 2, and this version of gaudi3.scale reads layout 1: install the version that made it, or a later "
-        "one."
+        "has layout 2, and this version of gaudi3.scale reads layout 1: install version 0.1.0, or a later one."
     )
 
 
