@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -19,6 +20,10 @@ TSDB = "tsdb"
 #: A database of MariaDB; its path is the database's name.
 SQL = "sql"
 WAYS = (TREE, SQLITE, TSDB, SQL)
+
+
+#: What the name of an item does not have.
+_NO_NAME = re.compile(r"[^A-Za-z0-9._+@:,=~-]")
 
 
 class Item(NamedTuple):
@@ -159,8 +164,11 @@ def items(kinds: Sequence[str], folders: Mapping[str, str], paths: Sequence[str]
 
 
 def name_of(path: str) -> str:
-    """The name that a site's own path has in a backup."""
-    return "path" + _whole(path).replace("/", "-").replace(" ", "_")
+    """The name that a site's own path has in a backup; ``Refusal`` of one that is too long."""
+    name = "path" + _NO_NAME.sub("_", _whole(path).replace("/", "-"))
+    if len(name) > 255:
+        raise Refusal(f"the path {path} is too long for a backup: name a folder above it")
+    return name
 
 
 def _whole(path: str) -> str:

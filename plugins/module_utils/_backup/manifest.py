@@ -23,6 +23,8 @@ FILE = "manifest.json"
 FOLDER, PLAIN, LINK = "folder", "file", "link"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9._+@:,=~-]{1,255}")
+#: Of users and groups, which a domain names as it likes.
+_OWNER = re.compile(r"[^\s:/\0](?:[^\n:/\0]{0,253}[^\s:/\0])?")
 
 
 class Entry(NamedTuple):
@@ -110,7 +112,10 @@ def read(text: str, where: str) -> Manifest:
         made_by = str(told.get("made_by", ""))
         found = Manifest(str(told["host"]), tuple(map(str, told["kinds"])), items, versions, entries, made_by)
         places = [(entry.item, entry.path) for entry in entries]
-        if len({*places}) != len(places) or {entry.item for entry in entries} != {*items}:
+        folders = {(entry.item, entry.path) for entry in entries if entry.kind == FOLDER}
+        above = {(entry.item, posixpath.dirname(entry.path)) for entry in entries if entry.path}
+        # A file below a link would be written where that leads.
+        if not above <= folders or len({*places}) != len(places) or {entry.item for entry in entries} != {*items}:
             raise ValueError
     except (ValueError, KeyError, TypeError, AttributeError):
         raise Refusal(f"{where} has a manifest that is damaged: restore another snapshot") from None
@@ -134,7 +139,10 @@ def _entry(listed_entry: Mapping[str, Any]) -> Entry:
         and not isinstance(entry.size, bool)
         and entry.size >= 0
         and isinstance(entry.content, str)
-        and all(isinstance(each, str) and _NAME.fullmatch(each) for each in (entry.owner, entry.group))
+        and all(
+            isinstance(each, str) and each.isprintable() and _OWNER.fullmatch(each)
+            for each in (entry.owner, entry.group)
+        )
         and (entry.kind != PLAIN or _DIGEST.fullmatch(entry.content))
     )
     if not sound:

@@ -149,6 +149,8 @@ def restore(
         snapshot, found, skipped = choose(repository, host, wanted)
         plan = _plan(found, items, copy, root, overwrite)
         _admit(found, plan.items, root, dry)
+        if not dry:
+            _sweep(items, root)
         if dry or not plan.items:
             return Restored(snapshot, [item.name for item in plan.items], [], skipped, plan.wrong)
         fetched = repository.fetch(snapshot, copy)
@@ -166,6 +168,15 @@ def restore(
     if left:
         raise Refusal(f"what was restored differs from the backup: {few(left, 10)}; see that nothing writes there")
     return Restored(snapshot, [item.name for item in plan.items], kept, skipped, plan.wrong)
+
+
+def _sweep(items: Sequence[Item], root: str) -> None:
+    """Remove the drafts that a killed run has left, also of items which are as in the backup by now."""
+    for item in items:
+        above, name = os.path.split(path_of(root, item))
+        if item.way != SQL and os.path.lexists(os.path.join(above, f".{name}{DRAFT}")):
+            with opened(above) as folder:
+                remove(os.path.join(folder, f".{name}{DRAFT}"))
 
 
 def _admit(found: Manifest, items: Sequence[Item], root: str, dry: bool) -> None:

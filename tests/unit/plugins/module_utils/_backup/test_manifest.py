@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._backup import manifest
+from ansible_collections.gaudi3.scale.plugins.module_utils._backup import kinds, manifest
 from ansible_collections.gaudi3.scale.plugins.module_utils._backup.manifest import Entry
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
@@ -53,6 +53,31 @@ def test_another_layout_is_refused_with_the_way(layout: Any, way: str) -> None:
     assert str(refused.value) == f"snapshot 1a2b3c4d has {way}"
 
 
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [ITSELF, Entry("fence", "out", "link", 0o777, "root", "root", 0, "/etc"), ONE._replace(path="out/cron.d")],
+        [ITSELF, ONE._replace(path="gone/file")],
+        [ONE._replace(path=""), ONE],
+        [ONE],
+    ],
+)
+def test_a_file_below_a_link_a_file_or_nothing_is_refused(entries: list[Entry]) -> None:
+    with pytest.raises(Refusal) as refused:
+        manifest.read(manifest.write(made(*entries)), "snapshot 1a2b3c4d")
+    assert str(refused.value) == "snapshot 1a2b3c4d has a manifest that is damaged: restore another snapshot."
+
+
+def test_what_can_be_backed_up_can_be_restored() -> None:
+    """Users of a domain, and a site's own paths, have names as they like."""
+    name = kinds.name_of("/srv/Größe (neu)/a+b")
+    owned = Entry(name, "", "folder", 0o755, "CORP\\alice smith", "domain users")
+    given = manifest.Manifest("n1", (), {name: {"path": "/srv/Größe (neu)/a+b", "way": "tree"}}, {}, (owned,))
+    assert manifest.read(manifest.write(given), "snapshot 1") == given
+    with pytest.raises(Refusal, match=r"^the path .* is too long for a backup: name a folder above it\.$"):
+        kinds.items([], {}, ["/srv/" + "deep/" * 60])
+
+
 def test_a_backup_has_the_version_that_made_it_and_one_without_is_read() -> None:
     told = json.loads(manifest.write(made()))
     version = yaml.safe_load((Path(__file__).parents[5] / "galaxy.yml").read_text())["version"]
@@ -65,7 +90,8 @@ def test_a_backup_has_the_version_that_made_it_and_one_without_is_read() -> None
     [
         {"path": "../../etc/shadow"}, {"path": "/etc/shadow"}, {"path": "a//b"}, {"path": "."}, {"item": ".."},
         {"item": "a/b"}, {"mode": "0644"}, {"mode": 0o10000}, {"size": -1}, {"content": "none"}, {"kind": "device"},
-        {"owner": "root root"}, {"owner": 0}, {"more": 1}, {"path": "a\0b"}, {"item": "other"}, {"path": ""},
+        {"owner": "root:root"}, {"owner": "a\x1b[2J"}, {"owner": 0},
+        {"more": 1}, {"path": "a\0b"}, {"item": "other"}, {"path": ""},
     ],
 )  # fmt: skip
 def test_a_manifest_that_leads_elsewhere_is_refused(change: dict[str, Any]) -> None:
