@@ -116,6 +116,8 @@ class Repository:
 
     def add(self, folder: str, host: str, digest: str) -> str:
         """Store a folder; the name of the snapshot. ``Refusal`` where it would lack a file."""
+        # A check or a prune that was killed has left its lock, which keeps everybody out. Locks in use stay.
+        self._ask("unlock")
         tags = ("--tag", f"{TAG},{DIGEST}{digest}")
         code, output, errors = self._restic("backup", "--json", "--host", host, *tags, folder)
         last = output.strip().splitlines()[-1:] or ["{}"]

@@ -6,6 +6,8 @@ import os
 import shutil
 import sqlite3
 import stat
+import subprocess
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -336,6 +338,32 @@ def test_a_run_that_is_killed_at_any_instant_leaves_no_snapshot_or_a_whole_one(
     shutil.rmtree(machine / "etc")
     assert restore()["changed"] is True
     assert restore()["changed"] is False
+
+
+def test_a_check_that_was_killed_does_not_keep_later_backups_out(
+    calls: tuple[Call, Call], machine: Path, tmp_path: Path
+) -> None:
+    """The machine loses its power while the repository is locked for a check, and nobody is there to unlock it."""
+    back_up, restore = calls
+    back_up()
+    # The index is waited for without an end, behind the lock.
+    (index,) = (tmp_path / "repository/index").iterdir()
+    index.rename(tmp_path / "index")
+    os.mkfifo(index)
+    own = {**os.environ, "RESTIC_REPOSITORY": str(tmp_path / "repository"), "RESTIC_PASSWORD": PASSWORD}
+    check = subprocess.Popen(["restic", "--quiet", "--no-cache", "check"], env=own)
+    # Under its last name, which is that of its content.
+    while not [each for each in (tmp_path / "repository/locks").iterdir() if len(each.name) == 64]:
+        assert check.poll() is None
+        time.sleep(0.02)
+    check.kill()
+    check.wait()
+    index.unlink()
+    (tmp_path / "index").rename(index)
+    (machine / "etc/slurm/slurm.conf").write_text("ClusterName=other\n")
+    done = back_up()
+    assert done.get("changed"), done["msg"]
+    assert restore()["changed"] is False and not [*(tmp_path / "repository/locks").iterdir()]
 
 
 def test_another_run_at_the_same_time_is_refused(calls: tuple[Call, Call], tmp_path: Path) -> None:
