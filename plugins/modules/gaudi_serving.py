@@ -59,7 +59,10 @@ options:
   accept_untried: {description: "Whether what nobody has seen served is tried.", type: bool, default: false}
   canary: {description: "Whether the last replica alone serves the new version.", type: bool, default: false}
   canary_weight: {description: "Its share of the requests in percent.", type: int, default: 10}
-  rollback: {description: "Whether the version before is served again.", type: bool, default: false}
+  rollback:
+    description: Whether the version before is served again; with a canary, what the others serve.
+    type: bool
+    default: false
   start_seconds: {description: "How long a start with its warm-up may take.", type: int, default: 3600}
   drain_seconds: {description: "How long running answers are waited for.", type: int, default: 300}
   first_token_seconds: {description: "For how long an answer may say nothing.", type: int, default: 600}

@@ -135,7 +135,7 @@ def _serve(module: AnsibleModule) -> dict[str, Any]:
         _refuse_other_ports(options, releases.refuse_rollback(found), found)
     else:
         if options["canary"]:
-            _refuse_other_ports(options, found.behind(releases.CURRENT), found)
+            _refuse_other_ports(options, found.before()[releases.CURRENT], found)
         place = options["model"]
         if place.startswith(serving_registry.PREFIX):
             # What a run has begun with is what it serves on all hosts, whatever the alias means by then.

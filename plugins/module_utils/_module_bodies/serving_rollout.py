@@ -20,7 +20,7 @@ from .._serving import balancer, releases, request, unit
 from .._serving.folder import Model
 from .._serving.releases import CANARY, CURRENT, PREVIOUS, Releases
 from . import serving_recipes, serving_registry, written
-from .serving_services import Systemd, record, remove_replica
+from .serving_services import Systemd, record, remove_replica, replicas_there
 
 if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -48,8 +48,8 @@ class Rollout:
         """Files, release, balancer, replicas, in this order."""
         numbers = [*range(1, len(self._options["ports"]) + 1)]
         self._folders(numbers)
-        before = {name: self._releases.behind(name) for name in releases.LINKS}
-        target = before[PREVIOUS] if self._options["rollback"] else self._release()
+        before = self._releases.before()
+        target = releases.refuse_rollback(self._releases) if self._options["rollback"] else self._release()
         links = self._links(before, target)
         canary = bool(links[CANARY])
         fresh = self._files(numbers, canary)
@@ -64,6 +64,8 @@ class Rollout:
         if not canary:
             # After the replicas: until all serve the same, the canary keeps its share.
             self._balancer(fresh)
+        if not self._module.check_mode:
+            self._releases.end()
         removed = self._tidy(len(numbers), links)
         changed = bool(self._diffs or self._systemd.done or links != before or removed)
         return {
@@ -148,8 +150,11 @@ class Rollout:
     def _move(self, before: dict[str, str], links: dict[str, str]) -> None:
         if self._module.check_mode:
             return
+        now = self._releases.links()
+        if links not in (now, before):
+            self._releases.begin(before)
         for name, release in links.items():
-            if before[name] != release or (not release and os.path.islink(self._releases.link(name))):
+            if now[name] != release or (not release and os.path.islink(self._releases.link(name))):
                 self._releases.point(name, release)
 
     # Files
@@ -298,11 +303,12 @@ class Rollout:
         first = f"{name} did not start with {wrong}: {printable(why, 600).rstrip('.')}."
         if not before[CURRENT]:
             # A version that never ran is none to go back to, and none to start at boot.
-            self._move(before=links, links=before)
+            self._move(before, before)
+            self._releases.end()
             self._systemd.do("stop", name)
             self._systemd.do("disable", name)
             return f"{first} There was no version before: correct the model or its settings, and run again."
-        self._move(before=links, links=before)
+        self._move(before, before)
         started = self._started()
         for each in range(1, number + 1):
             follows = before[CANARY] if each == len(self._options["ports"]) and before[CANARY] else before[CURRENT]
@@ -313,6 +319,7 @@ class Rollout:
                 return f"{first} {unit.unit_of(each)} does not start with {before[CURRENT]} either: see its journal."
             started[unit.unit_of(each)] = fingerprint
         self._put(started)
+        self._releases.end()
         if bool(before[CANARY]) != bool(links[CANARY]):
             self._balancer(self._files([*range(1, len(self._options["ports"]) + 1)], bool(before[CANARY])))
         return f"{first} {before[CURRENT]} is served as before: correct the model or its settings, and run again."
@@ -348,10 +355,9 @@ class Rollout:
     def _tidy(self, replicas: int, links: dict[str, str]) -> list[str]:
         """Remove replicas beyond their number, and releases beyond those that are kept."""
         removed = []
-        number = replicas + 1
-        while os.path.exists(os.path.join(self._options["unit_folder"], unit.unit_of(number))):
-            removed += remove_replica(self._module, self._systemd, number)
-            number += 1
+        for number in replicas_there(self._options):
+            if number > replicas:
+                removed += remove_replica(self._module, self._systemd, number)
         gone = self._releases.superfluous(self._options["keep"], {*links.values()})
         removed += serving_recipes.prune(self._module, self._releases, gone, replicas)
         for name in gone:

@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from typing import TYPE_CHECKING, Any
 
 from .._host import service_state
-from .._serving import recipes, unit
+from .._serving import recipes, releases, unit
 
 if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -43,6 +44,19 @@ class Systemd:
         return bool(code == 0)
 
 
+def replicas_there(options: dict[str, Any]) -> list[int]:
+    """Numbers of the replicas of which anything is left, by their units, settings and folders."""
+    found = set()
+    for top, pattern in (
+        (options["unit_folder"], r"gaudi3-serving-(\d+)\.service"),
+        (options["folder"], r"replica-(\d+)\.json"),
+        (options["root"], r"replica-(\d+)"),
+    ):
+        names = os.listdir(top) if os.path.isdir(top) else []
+        found |= {int(match[1]) for name in names if (match := re.fullmatch(pattern, name))}
+    return sorted(found)
+
+
 def remove_replica(module: AnsibleModule, systemd: Systemd, number: int) -> list[str]:
     name = unit.unit_of(number)
     for verb in service_state.removal(systemd.look(name)):
@@ -71,10 +85,8 @@ def remove(module: AnsibleModule) -> dict[str, Any]:
     options = module.params
     systemd = Systemd(module)
     removed: list[str] = []
-    number = 1
-    while os.path.exists(os.path.join(options["unit_folder"], unit.unit_of(number))):
+    for number in replicas_there(options):
         removed += remove_replica(module, systemd, number)
-        number += 1
     if os.path.exists(os.path.join(options["unit_folder"], unit.BALANCER)):
         for verb in service_state.removal(systemd.look(unit.BALANCER)):
             systemd.do(verb, unit.BALANCER)
@@ -84,6 +96,7 @@ def remove(module: AnsibleModule) -> dict[str, Any]:
         options["folder"],
         options["program_folder"],
         record(options),
+        os.path.join(options["root"], releases.BEFORE),
         *([options["root"]] if options["remove_models"] else []),
     )
     if removed:

@@ -5,6 +5,7 @@
     releases/20261128T231500-3f9c1a2b/model         a copy of the model, or a link to its folder
     releases/20261128T231500-3f9c1a2b/release.json  what it was made of, and how its replicas run
     current, previous, canary                       links to releases
+    before.json                                     where they led before a run that has not ended
 
 A release is written beside its name and renamed when it is whole. A replica follows its link when it starts and not
 afterwards, so that a link may move at any time.
@@ -28,6 +29,7 @@ from .folder import Model
 
 CURRENT, PREVIOUS, CANARY = "current", "previous", "canary"
 LINKS = (CURRENT, PREVIOUS, CANARY)
+BEFORE = "before.json"
 #: Left free behind a copy, in bytes.
 SPARE = 2**30
 
@@ -59,6 +61,29 @@ class Releases:
         except OSError:
             return ""
         return found if os.path.isfile(os.path.join(self.folder_of(found), "release.json")) else ""
+
+    def links(self) -> dict[str, str]:
+        """The release behind each link."""
+        return {name: self.behind(name) for name in LINKS}
+
+    def before(self) -> dict[str, str]:
+        """Where the links led when all replicas last ran with theirs: before a run that was killed, else now."""
+        try:
+            with open(os.path.join(self.root, BEFORE), encoding="utf-8") as stream:
+                known = json.load(stream)
+            found = {name: str(known[name]) for name in LINKS}
+        except (OSError, ValueError, LookupError, TypeError):
+            return self.links()
+        return {name: release if self.facts(release) else "" for name, release in found.items()}
+
+    def begin(self, before: Mapping[str, str]) -> None:
+        """Keep where the links lead before the first of them moves."""
+        write_file(os.path.join(self.root, BEFORE), json.dumps(before, indent=1) + "\n")
+
+    def end(self) -> None:
+        """All replicas run with their releases."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(self.root, BEFORE))
 
     def facts(self, name: str) -> Mapping[str, Any]:
         """What a release says of itself; empty for one that is not there or is broken."""
@@ -196,11 +221,12 @@ def ports_problem(release: str, facts: Mapping[str, Any], ports: Sequence[int], 
 
 
 def refuse_rollback(releases: Releases) -> str:
-    """The release to go back to; ``Refusal`` where there is none."""
-    before = releases.behind(PREVIOUS)
-    if not before:
+    """The release to go back to, from a canary that of the others; ``Refusal`` where there is none."""
+    before = releases.before()
+    back = before[CURRENT] if before[CANARY] else before[PREVIOUS]
+    if not back:
         raise Refusal(
             "There is no version before the one that is served, so nothing can be rolled back: set serving_model to "
             "the model that is wanted and run without serving_rollback."
         )
-    return before
+    return back
