@@ -16,7 +16,7 @@ from .._files import make_folder, write_file
 from .._host import service_state
 from .._printable import printable
 from .._refusal import Refusal
-from .._serving import balancer, releases, request, unit
+from .._serving import balancer, reach, releases, request, unit
 from .._serving.folder import Model
 from .._serving.releases import CANARY, CURRENT, PREVIOUS, Releases
 from . import serving_recipes, serving_registry, written
@@ -125,7 +125,12 @@ class Rollout:
 
     def _copy(self, source: str, target: str) -> None:
         """One file; a file system that can shares its blocks."""
-        self._module.run_command(["cp", "--reflink=auto", "--no-preserve=all", "--", source, target], check_rc=True)
+        with reach.opened(*os.path.split(source)) as handle:
+            argv = ["cp", "--reflink=auto", "--no-preserve=all", "--", f"/proc/self/fd/{handle}", target]
+            code, output, errors = self._module.run_command(argv, pass_fds=[handle])
+        if code != 0:
+            said = printable((errors.strip() or output.strip() or "nothing was said").splitlines()[-1], 300)
+            raise Refusal(f"{printable(source)} cannot be copied to {target} ({said}): see to it, and run again.")
 
     def _links(self, before: dict[str, str], target: str) -> dict[str, str]:
         """Where the links are to lead."""

@@ -19,6 +19,7 @@ from typing import Any
 
 from .._printable import printable
 from .._refusal import Refusal
+from . import reach
 
 INDEX = "model.safetensors.index.json"
 #: One of these is what a tokenizer is read from.
@@ -55,6 +56,21 @@ class Model:
 
 def read(path: str) -> Model:
     """Look at a folder; ``Refusal`` with the first thing that vLLM could not start from."""
+    if not os.path.isabs(path):
+        raise Refusal(
+            f"serving_model is {printable(path)}: give the whole path of a folder on the host, from / on, or "
+            "registry:NAME@ALIAS."
+        )
+    try:
+        return _read(path)
+    except OSError as error:
+        raise Refusal(
+            f"{printable(error.filename or path)} cannot be read by root of this host ({error.strerror}): put a copy "
+            "of the model where it can, as a share may keep root out (root_squash of NFS)."
+        ) from None
+
+
+def _read(path: str) -> Model:
     if not os.path.isdir(path):
         kind = "is no folder" if os.path.exists(path) else "is not there"
         raise Refusal(
@@ -62,6 +78,9 @@ def read(path: str) -> Model:
         )
     config = _object(path, "config.json", "it has no config.json, so it is no exported model")
     names = sorted(entry.name for entry in os.scandir(path) if entry.is_file())
+    for name in names:
+        with reach.opened(path, name):
+            pass
     weights = _weights(path, names)
     if not any(name in names for name in TOKENIZERS):
         raise Refusal(
@@ -131,7 +150,7 @@ def _object(path: str, name: str, missing: str) -> Mapping[str, Any]:
             found = json.load(stream)
     except FileNotFoundError:
         raise Refusal(f"{printable(path)} cannot be served: {missing}; export it again.") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise Refusal(f"{printable(place)} cannot be read ({printable(error, 200)}): export the model again.") from None
     if not isinstance(found, dict):
         raise Refusal(f"{printable(place)} is no JSON object: export the model again.")
@@ -171,7 +190,7 @@ def _whole(path: str) -> None:
             header = json.loads(stream.read(length))
         ends = [each["data_offsets"][1] for name, each in header.items() if name != "__metadata__"]
         expected = 8 + length + max([0, *map(int, ends)])
-    except (AttributeError, LookupError, TypeError, ArithmeticError, ValueError, OSError, RecursionError) as error:
+    except (AttributeError, LookupError, TypeError, ArithmeticError, ValueError, RecursionError) as error:
         raise Refusal(
             f"{printable(path)} is no file of weights ({printable(error, 120)}): copy or export the model again."
         ) from None

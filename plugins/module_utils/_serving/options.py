@@ -46,6 +46,12 @@ def name_of(argument: str) -> str:
     return name.replace("_", "-") if name.startswith("-") and not _is_number(name) else ""
 
 
+def _shortened(name: str) -> str:
+    """What to see instead of the beginning of an option of the role's, as vLLM takes ``--por`` for ``--port``."""
+    long = len(name) > 2 and name.startswith("--")
+    return next((see for own, see in OWN.items() if long and own.startswith(name)), "")
+
+
 def value_of(arguments: Sequence[str], option: str) -> str:
     """What an option is given; empty where it is not there."""
     found = ""
@@ -60,10 +66,9 @@ def arguments_problem(arguments: Sequence[str]) -> str:
     before = ""
     for each in map(str, arguments):
         name = name_of(each)
-        if name in OWN:
-            return (
-                f"serving_arguments has {name}, which role serving gives vLLM itself: take it out, and see {OWN[name]}."
-            )
+        own = OWN.get(name) or _shortened(name)
+        if own:
+            return f"serving_arguments has {name}, which role serving gives vLLM itself: take it out, and see {own}."
         # A value of its own or behind the sign of equality.
         option, value = (name, each.partition("=")[2]) if name else (before, each)
         if value and (option_names_secret(option) or secret_kind(value)):

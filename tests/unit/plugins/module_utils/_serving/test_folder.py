@@ -105,6 +105,18 @@ def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
         folder.read(str(tmp_path / "file"))
 
 
+def test_a_path_is_whole_and_a_share_that_keeps_root_out_is_said(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Refusal, match="serving_model is ~/llm: give the whole path of a folder on the host, from / on"):
+        folder.read("~/llm")
+
+    def closed(path: str) -> object:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "scandir", closed)
+    with pytest.raises(Refusal, match=f"{model} cannot be read by root of this host .Permission denied.: put a copy"):
+        folder.read(str(model))
+
+
 def test_longer_sequences_than_the_models_are_refused(model: Path) -> None:
     found = folder.read(str(model))
     assert folder.length_problem(found, 0) == folder.length_problem(found, 96) == ""

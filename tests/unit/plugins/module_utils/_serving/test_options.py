@@ -16,6 +16,11 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._serving import optio
         ),
         (["--served_model_name=x"], "serving_arguments has --served-model-name, which"),
         (["--api-key", "abc"], "serving_arguments has --api-key, which role serving gives"),
+        (
+            ["--por", "9000"],
+            "serving_arguments has --por, which role serving gives vLLM itself: take it out, and see serv",
+        ),
+        (["--max_model=8"], "serving_arguments has --max-model, which"),
         (["-tp", "2"], "serving_arguments has -tp, which"),
         (["--hf-token", "abc"], "serving_arguments has the value of --hf-token that looks like a secret"),
         (["--hf-token=abc"], "serving_arguments has the value of --hf-token that looks like a secret"),
@@ -29,6 +34,7 @@ def test_arguments_that_cannot_be(given: list[str], said: str) -> None:
 
 def test_other_arguments_pass_and_are_read() -> None:
     given = ["--seed", "-1", "--kv_cache_dtype=fp8_inc", "--max-num-batched-tokens", "8192", "--chat-template", "/a/b"]
+    given += ["--model-impl", "transformers", "--ssl-keyfile-password-file", "/a"]
     assert options.arguments_problem(given) == ""
     assert options.value_of(given, "--kv-cache-dtype") == "fp8_inc"
     assert options.value_of(given, "--max-num-batched-tokens") == "8192"
