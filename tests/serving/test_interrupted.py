@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies.serving_rollout import Rollout
 
 from .module_node import ModuleNode, make_model
 
@@ -61,6 +64,14 @@ def test_a_removal_that_was_killed_is_ended_by_the_next(node: ModuleNode) -> Non
     assert [each.name for each in (node.folder / "units").glob("*.service")] == []
     assert sorted(path.name for path in node.root.iterdir()) == ["current", "releases"]
     assert client.ask("/health").error
+
+
+def test_a_pipe_in_the_place_of_what_a_replica_says_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "state.json")
+    monkeypatch.setattr(Rollout, "_settings", lambda *_given: {"state": str(tmp_path / "state.json")})
+    assert Rollout._why(Rollout.__new__(Rollout), 1) == ""
 
 
 def test_one_step_back_from_a_canary_is_what_the_others_serve(node: ModuleNode) -> None:

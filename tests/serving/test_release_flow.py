@@ -42,12 +42,13 @@ def test_a_model_is_served_replaced_tried_and_taken_back(node: ModuleNode) -> No
     again = node.run()
     assert not again["changed"], again
     assert again["said"] == f"job is served by 2 replicas with {release}."
-    assert not node.run(check=True)["changed"]
+    assert not (dry := node.run(check=True))["changed"] and dry["said"] == again["said"]
 
     # Another model: whoever waits for an answer gets it.
     make_model(node.model, length=512)
     predicted = node.run(check=True)
     assert predicted["changed"] and node.behind("current") == release
+    assert predicted["said"] == f"job would be served by 2 replicas with {predicted['current']}."
     with ThreadPoolExecutor(20) as pool:
         streams = node.client.streams(pool, 20, 100)
         time.sleep(0.3)

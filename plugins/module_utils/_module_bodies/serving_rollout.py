@@ -290,8 +290,10 @@ class Rollout:
             self._put(started)
         count = "1 replica" if len(numbers) == 1 else f"{len(numbers)} replicas"
         name = self._releases.name_of(links[CURRENT]) or self._wanted.served_name
-        return f"{name} is served by {count} with {self._known(links[CURRENT])}." + (
-            f" {unit.unit_of(len(numbers))} has the canary {self._known(links[CANARY])}." if links[CANARY] else ""
+        would = self._module.check_mode and bool(self._systemd.done or links != before)
+        served, has = ("would be served", "would have") if would else ("is served", "has")
+        return f"{name} {served} by {count} with {self._known(links[CURRENT])}." + (
+            f" {unit.unit_of(len(numbers))} {has} the canary {self._known(links[CANARY])}." if links[CANARY] else ""
         )
 
     def _known(self, release: str) -> str:
@@ -330,8 +332,9 @@ class Rollout:
         return f"{first} {before[CURRENT]} is served as before: correct the model or its settings, and run again."
 
     def _why(self, number: int) -> str:
-        try:
-            with open(self._settings(number, False)["state"], encoding="utf-8") as stream:
+        try:  # what the service has written: a pipe in its place is not waited for
+            handle = os.open(self._settings(number, False)["state"], os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+            with open(handle, encoding="utf-8") as stream:
                 return str(json.load(stream).get("ended", ""))
         except (OSError, ValueError, AttributeError):
             return ""

@@ -93,6 +93,8 @@ def environment_problem(environment: Mapping[str, object]) -> str:
             )
         if name in _VARIABLES:
             return f"serving_environment has {name}, which role serving sets for its own programs: take it out."
+        if value is None or isinstance(value, (list, dict)):
+            return f"{name} in serving_environment has no text for its value: give one, in quotes."
         if "\0" in str(value):
             return (
                 f"The value of {name} in serving_environment has a byte 0, which no process can be given: correct it."

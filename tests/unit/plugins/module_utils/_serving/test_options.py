@@ -48,6 +48,8 @@ def test_other_arguments_pass_and_are_read() -> None:
         ({"A B": "1"}, "serving_environment has the name 'A B': give letters"),
         ({"A=B": "1"}, "serving_environment has the name 'A=B'"),
         ({"PYTHONPATH": "/x"}, "serving_environment has PYTHONPATH, which role serving sets"),
+        ({"A": None}, "A in serving_environment has no text for its value: give one, in quotes."),
+        ({"A": ["1"]}, "A in serving_environment has no text"),
         ({"A": "x\0"}, "The value of A in serving_environment has a byte 0"),
         ({"VLLM_DECODE_BS_BUCKET_MAX": "many"}, "VLLM_DECODE_BS_BUCKET_MAX in serving_environment is 'many'"),
         ({"VLLM_DECODE_BS_BUCKET_MAX": "²"}, "VLLM_DECODE_BS_BUCKET_MAX in serving_environment is '²'"),
@@ -55,7 +57,7 @@ def test_other_arguments_pass_and_are_read() -> None:
         ({"VLLM_GRAPH_RESERVED_MEM": "nan"}, "VLLM_GRAPH_RESERVED_MEM in serving_environment is 'nan'"),
     ],
 )
-def test_variables_that_cannot_be(given: dict[str, str], said: str) -> None:
+def test_variables_that_cannot_be(given: dict[str, object], said: str) -> None:
     assert options.environment_problem(given).startswith(said)
 
 
