@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import random
@@ -120,6 +121,37 @@ def test_a_version_that_is_the_bound_of_two_parts(events: list[str], version: st
     """Whatever the order in which a record lists them."""
     (about,) = advisories._advisory(osv("MADE", "numpy", *events)).affected
     assert about.reaches(version) is reached
+
+
+def test_ubuntus_packages_are_judged_by_their_sources_and_for_their_release(tmp_path: Path) -> None:
+    """Advisories name packages of sources; a release's fix says nothing of another release's package."""
+    index = (
+        "Package: libc6\nSource: glibc\nVersion: 2.35-0ubuntu3.8\nFilename: pool/g/libc6_2.35-0ubuntu3.8_amd64.deb\n\n"
+        "Package: libperl\nSource: perl (5.34.0-3ubuntu1.3)\nVersion: 9\nFilename: pool/p/libperl_9_amd64.deb\n\n"
+        "Package: glibc-doc\nVersion: 1\nFilename: pool/g/glibc-doc_1_all.deb\n"
+    )
+    listed = "ubuntu/dists/jammy-updates/main/binary-amd64/Packages.gz"
+    (tmp_path / listed).parent.mkdir(parents=True)
+    (tmp_path / listed).write_bytes(gzip.compress(index.encode()))
+    pool = ("g/libc6_2.35-0ubuntu3.8_amd64.deb", "p/libperl_9_amd64.deb", "g/glibc-doc_1_all.deb")
+    paths = [listed, *(f"ubuntu/pool/{name}" for name in pool)]
+    packages = frozen.packages(Lock(RELEASE, {path: Kept(path, "0" * 64, 1, "made") for path in paths}), tmp_path)
+    jammy, noble = "Ubuntu:22.04:LTS", "Ubuntu:24.04:LTS"
+    made = [
+        osv("MADE-1", "glibc", "introduced 0", "fixed 2.35-0ubuntu3.9", ecosystem=jammy),
+        osv("MADE-2", "glibc", "introduced 0", "fixed 2.35-0ubuntu3.8", ecosystem=jammy),
+        osv("MADE-3", "glibc", "introduced 0", "fixed 2.39-0ubuntu8", ecosystem=noble),
+        osv("MADE-4", "glibc", "introduced 0", ecosystem="Debian:12"),
+        osv("MADE-5", "libc6", "introduced 0", ecosystem=jammy),
+        osv("MADE-6", "perl", "introduced 0", "fixed 5.34.0-3ubuntu1.4", ecosystem="Ubuntu:Pro:22.04:LTS"),
+    ]
+    found = ledger.verdicts_on([advisories._advisory(each) for each in made], packages, [])
+    assert {(each.advisory.id, each.package.name): each.justification or each.status for each in found} == {
+        ("MADE-1", "libc6"): OPEN, ("MADE-2", "libc6"): FIXED, ("MADE-6", "libperl"): OPEN,
+    }  # fmt: skip
+    (tmp_path / listed).write_bytes(b"odd")
+    with pytest.raises(UsageError, match=r"Packages\.gz cannot be read \(.*\): verify the mirror\.$"):
+        frozen.packages(Lock(RELEASE, {listed: Kept(listed, "0" * 64, 1, "made")}), tmp_path)
 
 
 def test_a_poisoned_release_is_named_as_such() -> None:

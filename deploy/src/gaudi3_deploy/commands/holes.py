@@ -45,7 +45,7 @@ def holes(
     if lock is None:
         raise UsageError(f"{folder} has no {LOCK}: `gaudi3-deploy mirror fill` writes one when a mirror is whole.")
     decided = [*(rows(ledger) if ledger else ()), *rows(OURS)]
-    known, packages = records.read(advisories), frozen.packages(lock)
+    known, packages = records.read(advisories), frozen.packages(lock, folder)
     verdicts = verdicts_on(known, packages, decided)
     time = _time()
     for path, made in ((openvex, vex.openvex), (cyclonedx, vex.cyclonedx)):

@@ -52,7 +52,7 @@ class Row:
 
     def decides(self, advisory: Advisory, package: Package) -> bool:
         """Whether the decision is about this package."""
-        if self.advisory not in advisory.names or (self.packages and package.name not in self.packages):
+        if self.advisory not in advisory.names or (self.packages and not {*package.names} & {*self.packages}):
             return False
         if not self.versions:
             return True
@@ -117,7 +117,7 @@ def verdicts_on(advisories: Sequence[Advisory], packages: Sequence[Package], dec
     """The verdict for each advisory on each package that it is about; withdrawn ones have none."""
     by_name: dict[str, list[Package]] = {}
     for package in packages:
-        by_name.setdefault(package.name, []).append(package)
+        by_name.setdefault(package.names[0], []).append(package)
     found: dict[tuple[str, Package], Verdict] = {}
     for advisory in advisories:
         if advisory.withdrawn:
@@ -136,7 +136,7 @@ def _about(advisory: Advisory, by_name: Mapping[str, Sequence[Package]]) -> Iter
 
 
 def _verdict_on(advisory: Advisory, package: Package, decided: Sequence[Row]) -> Verdict:
-    told = [each.reaches(package.version) for each in advisory.affected if package.is_of(each.ecosystem, each.name)]
+    told = [each.reaches(package.compared) for each in advisory.affected if package.is_of(each.ecosystem, each.name)]
     reached = True if True in told else None if None in told else False
     bad = [each for each in known_bad({package.name: package.version}) if each.source in advisory.names]
     if bad:
@@ -151,7 +151,7 @@ def _verdict_on(advisory: Advisory, package: Package, decided: Sequence[Row]) ->
             package,
             NOT_AFFECTED,
             "vulnerable_code_not_present",
-            f"{package.version} is not among its versions.",
+            f"{package.compared} is not among its versions.",
         )
     if advisory.malicious:
         return Verdict(
@@ -164,5 +164,5 @@ def _verdict_on(advisory: Advisory, package: Package, decided: Sequence[Row]) ->
         return Verdict(advisory, package, row.status, row.justification, said, row.action, row.source)
     said = "Nobody has decided whether the use reaches it."
     if reached is None:
-        said = f"Whether {package.version} is among its versions cannot be said. {said}"
+        said = f"Whether {package.compared} is among its versions cannot be said. {said}"
     return Verdict(advisory, package, UNDECIDED, "", said)

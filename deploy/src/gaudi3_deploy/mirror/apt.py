@@ -12,7 +12,7 @@ from gaudi3_deploy.errors import DeployError
 from gaudi3_deploy.mirror.download import Folder, Wanted
 
 _FAMILY = "habanalabs-"
-_FIELDS = "Package|Version|Filename|Size|SHA256|Depends|Pre-Depends|Provides"
+_FIELDS = "Package|Source|Version|Filename|Size|SHA256|Depends|Pre-Depends|Provides"
 
 #: One package of an index, by the names of its fields.
 Stanza = Mapping[str, str]
