@@ -81,21 +81,10 @@ options:
     default: 60
   host:
     description:
-      - Name of this host in O(cables), and in messages.
+      - Name of this host in O(cables), and in messages. Where some cables are of it, each of its ports has to be
+        plugged in as they say; those of other hosts are ignored.
     type: str
     default: ""
-  cables:
-    description:
-      - The planned cables. Where some are of O(host), each of its ports has to be plugged in as planned; those of other
-        hosts are ignored.
-    type: list
-    elements: dict
-    default: []
-    suboptions:
-      host: {description: "Name of the host.", type: str, required: true}
-      port: {description: "Its port.", type: str, required: true}
-      switch: {description: "Name of the switch.", type: str, required: true}
-      switch_port: {description: "The switch's port.", type: str, required: true}
   gaudinet_path:
     description:
       - Where C(gaudinet.json) goes. Elsewhere than by default, C(HCL_GAUDINET_CONFIG_FILE) is set to it.
@@ -116,6 +105,8 @@ options:
       - Where sysfs is mounted.
     type: path
     default: /sys
+extends_documentation_fragment:
+  - gaudi3.scale.cables
 attributes:
   check_mode:
     description: Checks everything, predicts the change and makes none.

@@ -47,16 +47,6 @@ options:
     description: What C(lldpcli -f json show neighbors details) prints on each host, by the host's name.
     type: dict
     default: {}
-  cables:
-    description: How the hosts are meant to be cabled. Without it, cables are listed and not judged.
-    type: list
-    elements: dict
-    default: []
-    suboptions:
-      host: {description: "Name of the host.", type: str, required: true}
-      port: {description: "Its port.", type: str, required: true}
-      switch: {description: "Name of the switch.", type: str, required: true}
-      switch_port: {description: "The switch's port.", type: str, required: true}
   host_mtus:
     description: Frame size of the ports of each host, by host and port. A switch's port has to carry as much.
     type: dict
@@ -83,6 +73,7 @@ options:
         type: dict
       vlan: {description: "VLAN of frames without a tag.", type: int}
 extends_documentation_fragment:
+  - gaudi3.scale.cables
   - gaudi3.scale.read_only
 attributes:
   platform:
@@ -165,6 +156,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._fabric_lint.cabling import ARGUMENT_SPEC
 from ansible_collections.gaudi3.scale.plugins.module_utils._fabric_lint.request import look
 from ansible_collections.gaudi3.scale.plugins.module_utils._fabric_lint.rules import SYNTAXES, wanted
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
@@ -187,12 +179,7 @@ def main() -> None:
                 },
             },
             "neighbours": {"type": "dict", "default": {}},
-            "cables": {
-                "type": "list",
-                "elements": "dict",
-                "default": [],
-                "options": {"host": text, "port": text, "switch": text, "switch_port": text},
-            },
+            "cables": ARGUMENT_SPEC,
             "host_mtus": {"type": "dict", "default": {}},
             "wanted": {
                 "type": "dict",

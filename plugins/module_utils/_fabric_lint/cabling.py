@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from .._refusal import Refusal
@@ -20,6 +20,17 @@ class Cable:
     port: str
     switch: str
     switch_port: str
+
+
+#: What a table of cables says of each.
+KEYS = tuple(each.name for each in fields(Cable))
+#: The option of modules that take such a table.
+ARGUMENT_SPEC: dict[str, Any] = {
+    "type": "list",
+    "elements": "dict",
+    "default": [],
+    "options": {key: {"type": "str", "required": True} for key in KEYS},
+}
 
 
 @dataclass(frozen=True, order=True)

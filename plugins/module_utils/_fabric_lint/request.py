@@ -12,7 +12,7 @@ from typing import Any, Optional
 from .._files import open_to_read
 from .._printable import printable
 from .._refusal import Refusal
-from .cabling import Cable, Miswired, compared, seen
+from .cabling import KEYS, Cable, Miswired, compared, seen
 from .model import Switch
 from .rules import ASKED, Finding, Wanted, lint, read
 
@@ -75,9 +75,7 @@ def look(
     verdict = Verdict(not_judged=[rule for rule in ASKED if not getattr(goal, rule)])
     for host, answer in neighbours.items():
         verdict.cables += seen(host, answer)
-    wanted_cables = [
-        Cable(**{key: str(each[key]) for key in ("host", "port", "switch", "switch_port")}) for each in cables
-    ]
+    wanted_cables = [Cable(**{key: str(each[key]) for key in KEYS}) for each in cables]
     verdict.miswired = compared(wanted_cables, verdict.cables, list(neighbours))
     names = [str(each["name"]) for each in switches]
     for name in names:

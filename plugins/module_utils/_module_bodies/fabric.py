@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._cards import accel, pci
 from .._fabric import fabric, gaudinet, hccl_environment, lldp
-from .._fabric_lint.cabling import Cable
+from .._fabric_lint import cabling
 from .._files import ensure_file
 from .._printable import printable
 from .._refusal import Refusal
@@ -32,12 +32,7 @@ ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
     "lldp": {"type": "bool", "default": False},
     "lldp_wait": {"type": "int", "default": 60},
     "host": {"type": "str", "default": ""},
-    "cables": {
-        "type": "list",
-        "elements": "dict",
-        "default": [],
-        "options": {key: {"type": "str", "required": True} for key in ("host", "port", "switch", "switch_port")},
-    },
+    "cables": cabling.ARGUMENT_SPEC,
     "gaudinet_path": {"type": "path", "default": gaudinet.DEFAULT_PATH},
     "environment": {"type": "dict", "default": {}},
     "environment_path": {"type": "path", "default": "/etc/gaudi3-scale/fabric.env"},
@@ -142,7 +137,7 @@ def _addresses(module: AnsibleModule) -> str | None:
         raise Refusal("lldpcli is not there: install package lldpd, or give the addresses as nics")
     host = options["host"] or "this host"
     named = [lldp.HostPort(port.name, port.mac or "") for port in ports]
-    cables = [Cable(**{key: str(value) for key, value in each.items()}) for each in options["cables"]]
+    cables = [cabling.Cable(**{key: str(value) for key, value in each.items()}) for each in options["cables"]]
     end = time.monotonic() + options["lldp_wait"]
     while True:
         code, output, error = module.run_command(

@@ -12,7 +12,7 @@ import yaml
 
 from gaudi3_deploy import given_file
 from gaudi3_deploy.app import Context, Json, app, print_json
-from gaudi3_deploy.collection._fabric_lint.cabling import compared, seen
+from gaudi3_deploy.collection._fabric_lint.cabling import KEYS, compared, seen
 from gaudi3_deploy.collection._fabric_lint.request import Verdict, look
 from gaudi3_deploy.collection._fabric_lint.rules import ASKED, SYNTAXES, wanted
 from gaudi3_deploy.collection._printable import printable
@@ -26,7 +26,6 @@ app.add_typer(fabric, name="fabric")
 
 #: Of a site's file: what it may say.
 _SITE = ("wanted", "cables", "host_mtus")
-_CABLE = ("host", "port", "switch", "switch_port")
 #: No answer of lldpcli is longer.
 _MOST_BYTES = 16 * 1024 * 1024
 
@@ -153,8 +152,8 @@ def site_of(path: Path | None) -> dict[str, Any]:
     if not isinstance(goal, dict) or set(goal) - set(ASKED):
         raise UsageError(f"wanted of {path} is {goal!r}: give a mapping of {', '.join(ASKED)}.")
     cables = cables or []
-    if not isinstance(cables, list) or not all(isinstance(each, dict) and set(each) == set(_CABLE) for each in cables):
-        raise UsageError(f"cables of {path} is no list of cables: give each {', '.join(_CABLE)}.")
+    if not isinstance(cables, list) or not all(isinstance(each, dict) and set(each) == set(KEYS) for each in cables):
+        raise UsageError(f"cables of {path} is no list of cables: give each {', '.join(KEYS)}.")
     if not isinstance(mtus, dict) or not all(
         isinstance(each, dict) and all(isinstance(size, int) for size in each.values()) for each in mtus.values()
     ):
