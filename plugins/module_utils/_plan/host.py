@@ -131,6 +131,8 @@ class Host:
         then = self._watch.then(answers) if self._watch else []
         detailed = phases if self.run.whole and (drivers.runs(self.found) or not self.trains) else []
         answers = self._ask((question for phase in detailed for question in phase.details), then)
+        if self._watch:
+            self._ask([mirror.question(self._watch.installs(answers), self.found)])
         result["leave"] = [phase.name for phase in phases if phase.unchanged(self._value, self.found)]
         result["leave"] += self._watch.leave(answers) if self._watch else []
         result["more"] = more(self._value, self.run) if self.trains else []

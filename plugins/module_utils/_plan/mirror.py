@@ -79,6 +79,9 @@ def wanted(values: Values, phases: Collection[str], found: Answers) -> dict[str,
             want("pytorch_pip_index_url")
     if "fabric" in phases and fabric.builds(values):
         want("fabric_ofi_wrapper_url")
+    if "grafana" in phases:
+        want("grafana_repository_url", "/dists/stable/InRelease")
+        want("grafana_repository_key_url")
     return paths
 
 

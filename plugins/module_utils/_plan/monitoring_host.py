@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from .alertmanager import Alertmanager
 from .grafana import Grafana
-from .model import Answers
+from .model import Answers, mapping
 from .monitoring import Given, Part, Service
 from .prometheus import Prometheus
 from .run import Run
@@ -74,6 +74,11 @@ class Watch:
         if not self._run.leaves:
             return []
         return [service.name for service in self._services if self._leaves(service, answers)]
+
+    def installs(self, answers: Answers) -> list[str]:
+        """The services whose package is known to be missing, so that it would be installed."""
+        found = {name: mapping(answers, f"{name}_package").get("installed") for name in SERVICES}
+        return [each.name for each in self._enabled if each.runs and found[each.name] is False]
 
     def _leaves(self, service: Service, answers: Answers) -> bool:
         return not service.enabled or (service.name not in self._made and service.unchanged(answers))

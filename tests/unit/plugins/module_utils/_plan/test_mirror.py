@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan import mirror
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.host import Host
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.model import Answers
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.monitoring import Part
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.monitoring_host import Watch
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.run import Run
 
+from .services import given
 from .test_host import FACTS, node, plan
 
 URL = "http://mirror.example"
@@ -110,6 +116,35 @@ def test_a_host_asks_the_mirror_once_it_knows_that_it_installs() -> None:
     assert plan(installed, "drivers")["problem"] == "" and ["mirror"] not in installed.asked
     lacking = node(VALUES, {"packages": {"changed": True}})
     assert plan(lacking, "drivers")["problem"] == "" and lacking.asked[-1] == ["mirror"]
+
+
+GRAFANA = {
+    "gaudi_mirror": URL, "grafana_repository_url": f"{URL}/grafana/apt",
+    "grafana_repository_key_url": f"{URL}/grafana/gpg.key",
+}  # fmt: skip
+
+
+class Monitoring(Watch):
+    """The services of a monitoring host without files, of which one package may be missing."""
+
+    def then(self, answers: Answers) -> list[Part]:
+        return [{"name": "grafana_package", "module": "package", "arguments": {}, "tolerated": True}]
+
+
+@pytest.mark.parametrize(("installed", "asks"), [(False, True), (True, False), (None, False)])
+def test_a_monitoring_host_asks_the_mirror_where_grafana_is_to_be_installed(installed: Any, asks: bool) -> None:
+    run = Run.of(["all"], [])
+    said = {"failed": True, "msg": "The mirror does not have it."}
+    access = node({**VALUES, **GRAFANA}, {"grafana_package": {"installed": installed}, "mirror": said})
+    found = Host(access, "mon", run, False, Monitoring(given(), run)).plan()
+    assert (found["problem"], access.asked[-1] == ["mirror"]) == (said["msg"] if asks else "", asks)
+
+
+def test_grafana_wants_index_and_key() -> None:
+    assert wanted(["grafana"], **GRAFANA) == {
+        "grafana_repository_url": "grafana/apt/dists/stable/InRelease",
+        "grafana_repository_key_url": "grafana/gpg.key",
+    }
 
 
 def test_of_a_mirror_that_does_not_fit_its_own_sentence_is_said() -> None:
