@@ -98,8 +98,8 @@ def test_plain_http_is_for_the_mirrors_own_index(given: dict[str, Any], plain: b
 
 
 def test_the_index_of_served_models_may_be_plain_where_it_is_the_mirrors() -> None:
-    assert mirror.serving_pip_index_plain_http({**VALUES, "serving_pip_index_url": f"{URL}/pypi/simple"}.get) is True
-    assert mirror.serving_pip_index_plain_http({**VALUES, "serving_pip_index_url": "http://mine.example/x"}.get) is False
+    for url, plain in ((f"{URL}/pypi/simple", True), ("http://mine.example/x", False)):
+        assert mirror.serving_pip_index_plain_http({**VALUES, "serving_pip_index_url": url}.get) is plain
 
 
 def test_the_index_of_a_container_is_pytorchs_or_the_mirrors() -> None:
