@@ -18,6 +18,7 @@ from .manifest import Entry, Manifest
 from .place import check, opened, private
 from .process import command
 from .repository import ITEMS, Repository, Snapshot
+from .room import check_room
 from .saving import alone, apart, entries_of, path_of, versions
 from .tree import is_empty, numbers_of, put, remove, scan
 from .versions import refusal
@@ -149,6 +150,10 @@ def restore(
         snapshot, found, skipped = choose(repository, host, wanted)
         plan = _plan(found, items, copy, root, overwrite)
         _admit(found, plan.items, root, dry)
+        if plan.items:
+            sizes = {item: sum(entry.size for entry in found.of(item.name)) for item in plan.items}
+            places = [(path_of(root, item), size) for item, size in sizes.items() if item.way != SQL]
+            check_room([(folder, found.size), *places])
         if not dry:
             _sweep(items, root)
         if dry or not plan.items:

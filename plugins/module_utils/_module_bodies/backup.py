@@ -103,7 +103,7 @@ def restore(module: AnsibleModule) -> dict[str, Any]:
     except Refusal as refusal:
         return dict(module.fail_json(msg=str(refusal)))
     except OSError as error:
-        return dict(module.fail_json(msg=_said(error, "run it again, which makes up for it")))
+        return dict(module.fail_json(msg=_said(error, "mend that and run it again, which makes up for it")))
     if done.skipped:
         module.warn(f"Newer snapshots are not whole, and were skipped: {', '.join(done.skipped)}.")
     result: dict[str, Any] = {

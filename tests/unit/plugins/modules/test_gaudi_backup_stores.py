@@ -94,6 +94,8 @@ def test_a_machine_comes_back_over_sftp(
     given = {"repository": f"{sftp.address}/one", "ssh_key": sftp.key, "ssh_known_hosts": sftp.known_hosts}
     said = lost_and_restored(both, machine, **given)
     assert (sftp.folder / "one/config").is_file()
+    wrong = both[1](**given, password="another")["msg"]
+    assert wrong == "the repository cannot be read: wrong password or no key found."
     secret = sftp.key.splitlines()[1]
     ran = arguments.read_text()
     assert "/bin/ssh -o BatchMode=yes -o StrictHostKeyChecking=yes " in ran
