@@ -13,7 +13,7 @@ _MIB = 1 << 20
 
 
 def check_room(wanted: Iterable[tuple[str, int]]) -> None:
-    """``Refusal`` where a disk has less room than all that comes onto it, given as paths and bytes."""
+    """Refuse, by ``Refusal``, a disk with less room than all that comes onto it, given as paths and bytes."""
     paths: dict[int, str] = {}
     needed: dict[int, int] = {}
     for path, size in wanted:
