@@ -139,6 +139,14 @@ def test_a_trainer_that_takes_no_optimizer_gets_it_afterwards(rewrite: Rewrite) 
     assert "t = Seq2SeqTrainer(model=m, args=a)\nt.optimizer_cls_and_kwargs = (FusedAdamW, {" in made.after
 
 
+def test_an_optimizer_that_the_callers_give_is_asked_of_nobody(rewrite: Rewrite) -> None:
+    text = "class Own(GaudiTrainer):\n    def __init__(self, *args, **kw):\n        super().__init__(*args, **kw)\n"
+    made = rewrite(f"{IMPORT}{text}t = Own(model=m, args=a)\n", '{"use_fused_adam": true}')
+    assert made.left == [] and "args=a, optimizer_cls_and_kwargs=(FusedAdamW, {" in made.after
+    unpacked = rewrite(f"{IMPORT}t = GaudiTrainer(**given)\n", '{"use_fused_adam": true}')
+    assert "use_fused_adam" in [each.what for each in unpacked.left]
+
+
 def test_a_configuration_that_the_program_makes_is_known(rewrite: Rewrite) -> None:
     made = rewrite(
         f"{IMPORT}c = GaudiConfig()\nc.use_fused_adam = True\nt = GaudiTrainer(model=m, gaudi_config=c, args=a)\n"

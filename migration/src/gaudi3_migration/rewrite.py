@@ -17,7 +17,7 @@ from gaudi3_migration.keywords import code, expression, rewritten_arguments, wit
 from gaudi3_migration.mentions import Mentions
 from gaudi3_migration.names import CONFIGURATION, REMOVED, TRAINER_MEMBERS, lookup
 from gaudi3_migration.reading import LAZY_CALLS, Reader
-from gaudi3_migration.scopes import Scopes
+from gaudi3_migration.scopes import Scopes, brings_its_own
 
 OWN_LOSSES = ("GaudiDPOTrainer", "GaudiGRPOTrainer", "GaudiRewardTrainer", "GaudiPPOTrainer", "GaudiDDPOTrainer")
 """Trainers that do not take the loss of a causal model itself."""
@@ -381,7 +381,7 @@ class Rewriter(Scopes, Mentions):
         if self.facts.settings.get("use_fused_adam") and not self.plan.fused:
             self.note(node, "use_fused_adam", "no successor: give optimizer_cls_and_kwargs where it is true", "person")
         if not self.plan.fused or "optimizers" in given or "optimizer_cls_and_kwargs" in given or training is None:
-            if self.plan.fused and training is None and args:
+            if self.plan.fused and training is None and (given or brings_its_own(args, self.reader.functions)):
                 self.note(
                     node, "use_fused_adam", "no successor: give optimizer_cls_and_kwargs=(FusedAdamW, ...)", "person"
                 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 from libcst import matchers
 
@@ -13,6 +15,13 @@ def parameters(given: cst.Parameters) -> set[str]:
     plain = [*given.posonly_params, *given.params, *given.kwonly_params]
     stars = [each for each in (given.star_arg, given.star_kwarg) if isinstance(each, cst.Param)]
     return {each.name.value for each in (*plain, *stars)}
+
+
+def brings_its_own(args: Sequence[cst.Arg], functions: Sequence[cst.FunctionDef]) -> bool:
+    """Whether a call unpacks what the function around was not given itself; the callers of that one are looked at."""
+    around = functions[-1].params if functions else cst.Parameters()
+    own = {each.name.value for each in (around.star_arg, around.star_kwarg) if isinstance(each, cst.Param)}
+    return any(each.star and dotted(each.value) not in own for each in args)
 
 
 class Scopes:
