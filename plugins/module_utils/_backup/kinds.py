@@ -81,6 +81,7 @@ CONTROLLER: Mapping[str, str] = {
 #: Files and folders that the collection makes or uses, and why no backup has them. A longer path wins.
 LEFT_OUT: Mapping[str, str] = {
     "/etc/apt": "sources of packages, which the roles write",
+    "/etc/dnf": "locks of kernels, which the roles write",
     "/etc/default/prometheus-node-exporter": "arguments, which the role node_exporter writes",
     "/etc/default/grub.d": "arguments of the kernel, which the role tuning writes",
     "/etc/gaudi3-backup": "the password of the backups, which has to lie elsewhere",
