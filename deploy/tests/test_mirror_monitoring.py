@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import gzip
 import os
 import subprocess
-import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import replace
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -24,6 +20,7 @@ from gaudi3_simulator.vendor.deb import EPOCH, Package
 from gaudi3_simulator.vendor.index import packages_text, pool_path, release_text
 from gaudi3_simulator.vendor.repository import build_repository
 from gaudi3_simulator.vendor.signing import Signer, signer
+from tests.served_folder import served
 
 RELEASE = "1.23.0-695"
 NAMES = monitoring.PACKAGES
@@ -69,23 +66,6 @@ def suite(root: Path, name: str, components: dict[str, list[Package]], sign: Sig
     for path, content in indexes.items():
         (dists / path).parent.mkdir(parents=True, exist_ok=True)
         (dists / path).write_bytes(content)
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    """Says nothing."""
-
-    def log_message(self, format: str, *arguments: object) -> None:
-        pass
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """The address of a folder."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
 
 
 @pytest.fixture(scope="module")

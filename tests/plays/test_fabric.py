@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import json
-import socketserver
-import threading
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.served_folder import served
+
 from .cluster import Cluster
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        """Requests are not logged."""
 
 
 @pytest.fixture
@@ -27,12 +20,8 @@ def mirror(tmp_path: Path) -> Iterator[str]:
     (tmp_path / "mirror").mkdir()
     for name in ("hccl_ofi_wrapper.cpp", "hccl_ofi_wrapper.h", "hccl_ofi_wrapper_interface.h"):
         (tmp_path / "mirror" / name).write_text("// not the real one\n")
-    with socketserver.ThreadingTCPServer(
-        ("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path / "mirror"))
-    ) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+    with served(tmp_path / "mirror") as address:
+        yield address
 
 
 def test_one_host_names_the_ports_that_are_down(cluster: Cluster) -> None:

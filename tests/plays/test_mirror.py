@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from gaudi3_deploy.mirror import fill
 
 from gaudi3_simulator.vendor.repository import build_repository
+from tests.served_folder import served
 from tests.stand_in_pytorch import PYTHON, RELEASE, TORCH, Vendor
 
 from ..ansible_run import PlaybookRun
@@ -22,25 +19,6 @@ from .cluster import Cluster
 
 TARBALL = "artifactory/gaudi-pt-modules/1.23.0/695/pytorch/ubuntu2204/pytorch_modules-v2.9.0_1.23.0_695.tgz"
 VENDOR = "https://vault.habana.ai/artifactory"
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    """A folder over http, as any web server hands it out."""
-
-    def log_message(self, format: str, *arguments: object) -> None:
-        pass
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """The address of a folder."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 class Mirror:

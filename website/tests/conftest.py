@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import http.server
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "watch/tests")]
 
 import browser  # noqa: E402
+
+from tests import served_folder  # noqa: E402
 
 PYTHON = Path(os.environ.get("GAUDI3_DOCS_PYTHON", ROOT / ".cache/docs/bin/python"))
 
@@ -34,19 +33,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *arguments: object) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture(scope="session")
 def served(site: Path) -> Iterator[str]:
     """The address of the site."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site)))
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with served_folder.served(site) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +14,7 @@ import pytest
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.container import Container
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_container_image
 from tests import stand_in_engine
+from tests.served_folder import served
 
 IMAGE = "vault.habana.ai/gaudi-metric-exporter/metric-exporter:1.23.0-695"
 
@@ -49,24 +47,13 @@ class Site:
         return [call[0] for call in stand_in_engine.calls(self.engine)]
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    """Says nothing."""
-
-    def log_message(self, format: str, *arguments: object) -> None:
-        pass
-
-
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Site, dict[str, Any]]]:
     found = Site(tmp_path)
     monkeypatch.setattr(Container, "program", property(lambda _self: str(tmp_path / "podman")))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(found.mirror)))
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     lock = hashlib.sha256((found.mirror / "lock.json").read_bytes()).hexdigest()
-    address = f"http://127.0.0.1:{server.server_address[1]}/"
-    yield found, {"image": IMAGE, "mirror": address, "mirror_lock_sha256": lock}
-    server.shutdown()
-    server.server_close()
+    with served(found.mirror) as address:
+        yield found, {"image": IMAGE, "mirror": f"{address}/", "mirror_lock_sha256": lock}
 
 
 def test_it_is_predicted_taken_from_the_mirror_and_there_the_second_time(
