@@ -50,12 +50,15 @@ def place_of(root: str, lines: Sequence[str]) -> str:
 
 
 def is_whole(path: str, lines: Sequence[str]) -> bool:
-    """Whether it was installed to its end."""
+    """Whether it was installed to its end, and has the Python that it was made with, which an upgrade may take away."""
     try:
         with open(os.path.join(path, STAMP), encoding="utf-8") as stream:
-            return stream.read().strip() == digest_of(lines)
+            stamp = stream.read().strip()
+        with open(os.path.join(path, "pyvenv.cfg"), encoding="utf-8") as stream:
+            made_with = [line.partition("=")[2].strip() for line in stream if line.startswith("executable ")]
     except OSError:
         return False
+    return stamp == digest_of(lines) and any(os.access(each, os.X_OK) for each in made_with)
 
 
 def refuse(run: Run, python: str, path: str) -> None:

@@ -26,6 +26,8 @@ class Machine:
         self.calls.append(argv)
         if "venv" in argv:
             (self.folder / "v").mkdir(parents=True)
+            (self.folder / "python3.11").touch(mode=0o755)
+            (self.folder / "v/pyvenv.cfg").write_text(f"home = /usr\nexecutable = {self.folder}/python3.11\n")
         if "pip" in argv:
             self.listed = Path(argv[-1]).read_text()
             return self.pip
@@ -50,6 +52,13 @@ def test_it_is_made_once(tmp_path: Path) -> None:
     assert {"--no-deps", "--require-hashes", "--only-binary=:all:"} <= {*install}
     text = (tmp_path / "v/lib/vllm-0.32.0+cpu.dist-info/METADATA").read_text()
     assert "Name: vllm\nVersion: 0.32.0+cpu\n" in text
+
+
+def test_it_is_made_again_where_its_python_is_gone(tmp_path: Path) -> None:
+    place = str(tmp_path / "v")
+    environment.make(Machine(tmp_path).run, "/usr/bin/python3", place, LINES, {})
+    (tmp_path / "python3.11").unlink()
+    assert not environment.is_whole(place, LINES)
 
 
 def test_another_list_has_another_folder() -> None:
