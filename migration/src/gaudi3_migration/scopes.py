@@ -13,14 +13,17 @@ from gaudi3_migration.facts import Facts, dotted
 def parameters(given: cst.Parameters) -> set[str]:
     """All names that a function or a lambda takes."""
     plain = [*given.posonly_params, *given.params, *given.kwonly_params]
-    stars = [each for each in (given.star_arg, given.star_kwarg) if isinstance(each, cst.Param)]
-    return {each.name.value for each in (*plain, *stars)}
+    return {each.name.value for each in plain} | _gathered(given)
+
+
+def _gathered(given: cst.Parameters) -> set[str]:
+    """Names of what gathers the rest, as ``*args`` and ``**kwargs`` do."""
+    return {each.name.value for each in (given.star_arg, given.star_kwarg) if isinstance(each, cst.Param)}
 
 
 def brings_its_own(args: Sequence[cst.Arg], functions: Sequence[cst.FunctionDef]) -> bool:
     """Whether a call unpacks what the function around was not given itself; the callers of that one are looked at."""
-    around = functions[-1].params if functions else cst.Parameters()
-    own = {each.name.value for each in (around.star_arg, around.star_kwarg) if isinstance(each, cst.Param)}
+    own = _gathered(functions[-1].params) if functions else set()
     return any(each.star and dotted(each.value) not in own for each in args)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cmp_to_key
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def grafana(folder: Folder, sources: Sources) -> list[Wanted]:
     fit = [each for each in listed if each["Package"] == name and fnmatchcase(each.get("Version", ""), version or "*")]
     if not fit:
         raise DeployError(f"{sources.grafana} has no {sources.grafana_package}.")
-    return [apt.wanted(_newest(fit), sources.grafana, GRAFANA)]
+    return [apt.wanted(max(fit, key=_order), sources.grafana, GRAFANA)]
 
 
 def distribution(folder: Folder, sources: Sources, release: str) -> list[Wanted]:
@@ -86,9 +87,7 @@ def closure(listed: Iterable[Stanza], names: Sequence[str]) -> list[Stanza]:
     """
     best: dict[str, Stanza] = {}
     for each in listed:
-        other = best.get(each["Package"])
-        if other is None or compare_debian(each.get("Version", "0"), other.get("Version", "0")) > 0:
-            best[each["Package"]] = each
+        best[each["Package"]] = max(best.get(each["Package"], each), each, key=_order)
     provided: dict[str, str] = {}
     for each in sorted(best.values(), key=lambda each: each["Package"]):
         for choices in _names(each.get("Provides", "")):
@@ -115,9 +114,6 @@ def _names(relation: str) -> list[list[str]]:
     return [[re.split(r"[\s:(\[]", choice.strip())[0] for choice in choices] for choices in parts]
 
 
-def _newest(fit: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
-    best = fit[0]
-    for each in fit[1:]:
-        if compare_debian(each["Version"], best["Version"]) > 0:
-            best = each
-    return best
+def _order(stanza: Stanza) -> Any:
+    """By which packages of one name are in the order of their versions."""
+    return cmp_to_key(compare_debian)(stanza.get("Version", "0"))
