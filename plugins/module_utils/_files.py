@@ -84,6 +84,13 @@ def make_in(folder: Optional[int], name: str, mode: int) -> bool:
     return True
 
 
+def nearest_folder(path: str) -> str:
+    """The folder, or the nearest one above it that is there: on whose disk it will be."""
+    while not os.path.isdir(path):
+        path = os.path.dirname(path) or "/"
+    return path
+
+
 def open_to_read(path: str) -> int:
     """Open a file that somebody named; returns the number of the open file.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from .._files import nearest_folder
 from .._refusal import Refusal
 
 _MIB = 1 << 20
@@ -17,21 +18,14 @@ def check_room(wanted: Iterable[tuple[str, int]]) -> None:
     paths: dict[int, str] = {}
     needed: dict[int, int] = {}
     for path, size in wanted:
-        disk = os.stat(_above(path)).st_dev
+        disk = os.stat(nearest_folder(path)).st_dev
         paths.setdefault(disk, path)
         needed[disk] = needed.get(disk, 0) + size
     for disk, path in paths.items():
-        about = os.statvfs(_above(path))
+        about = os.statvfs(nearest_folder(path))
         free = about.f_frsize * (about.f_bavail if os.geteuid() else about.f_bfree)
         if free < needed[disk]:
             raise Refusal(
                 f"the disk of {path} has {free // _MIB} MiB free, and a restore needs {-(-needed[disk] // _MIB)} there "
                 "for what is fetched and what is put in its place: make room, or give a working_folder on another disk"
             )
-
-
-def _above(path: str) -> str:
-    """The path, or the folder above it that is there."""
-    while not os.path.exists(path):
-        path = os.path.dirname(path)
-    return path

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from .._files import nearest_folder
 from .._refusal import Refusal
 
 
@@ -58,7 +59,5 @@ def make(held: Iterable[Held], size: int, copied: int, free: int, budget: int, p
 
 def free(path: str) -> int:
     """Bytes that the disk of a folder has free for others than root; the folder may be missing yet."""
-    while not os.path.isdir(path):
-        path = os.path.dirname(path)
-    about = os.statvfs(path)
+    about = os.statvfs(nearest_folder(path))
     return about.f_bavail * about.f_frsize

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any, Optional
 
 from .._cards.file_access import first_closed, numbers_of
-from .._files import make_folder, sync_folder, sync_tree, write_file
+from .._files import make_folder, nearest_folder, sync_folder, sync_tree, write_file
 from .._installed import forget, installing, torn, unfinished
 from .._pip import Pin, other_file
 from .._pip import install as install_pins
@@ -140,10 +140,7 @@ class PytorchEnv:
 
     def room(self) -> int:
         """Free bytes where the environment will be."""
-        place = self.root
-        while not os.path.isdir(place):
-            place = os.path.dirname(place)
-        found = os.statvfs(place)
+        found = os.statvfs(nearest_folder(self.root))
         return found.f_bavail * found.f_frsize
 
     def make(self, python: str) -> None:

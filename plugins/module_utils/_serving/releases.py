@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from .._files import sync_folder, sync_tree, write_file
+from .._files import nearest_folder, sync_folder, sync_tree, write_file
 from .._printable import printable
 from .._refusal import Refusal
 from .folder import Model
@@ -185,10 +185,7 @@ def _give(path: str, mode: int, group: int) -> None:
 
 def room_problem(root: str, model: Model, free: Optional[int] = None) -> str:
     """Why a copy of the model has no room below a folder; empty where it has."""
-    place = root
-    while not os.path.isdir(place):
-        place = os.path.dirname(place) or "/"
-    left = shutil.disk_usage(place).free if free is None else free
+    left = shutil.disk_usage(nearest_folder(root)).free if free is None else free
     if left >= model.total_bytes + SPARE:
         return ""
     return (

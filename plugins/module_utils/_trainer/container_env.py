@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Optional
 
 from .._cards.file_access import first_closed, numbers_of
-from .._files import make_folder, write_file
+from .._files import make_folder, nearest_folder, write_file
 from .._jobs.container import Container
 from .._pip import Pin
 from .._pytorch.pins import other_file_refusal, wanted
@@ -111,10 +111,7 @@ class ContainerEnv(TrainerEnv):
 
     def check_reach(self, answer: Mapping[str, Any], user: str) -> None:
         """Refuse a folder that the user of the jobs cannot reach; in the container the path is the same."""
-        folder = self._root
-        while not os.path.isdir(folder):
-            folder = os.path.dirname(folder)
-        closed = first_closed(folder, *numbers_of(user))
+        closed = first_closed(nearest_folder(self._root), *numbers_of(user))
         if closed is not None:
             raise Refusal(
                 f"{user} cannot reach {self._root}, as {closed} is closed to it: set trainer_root to a folder that all "
