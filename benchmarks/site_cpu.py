@@ -17,6 +17,7 @@ import os
 import resource
 import statistics
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -49,8 +50,14 @@ def _measure(cluster: str, nodes: int, checkout: Path) -> Iterator[tuple[str, fl
     """Both runs on a cluster that has so many nodes, or is brought up to them."""
     command = ["gaudi3-simulator", "up", "--name", cluster, "--nodes", str(nodes)]
     subprocess.run(command, check=True, capture_output=True)
-    for run in ("first", "second"):
-        yield run, _cpu(["ansible-playbook", "site.yml", "-e", _SHORT], cluster, checkout)
+    with tempfile.TemporaryDirectory() as folder:
+        inventory = Path(folder, "inventory")
+        inventory.mkdir()
+        # The simulator that brought the cluster up is this checkout's, whose records an older one may not read.
+        inventory.joinpath("nodes").symlink_to(ROOT / "inventories" / "simulated" / "nodes")
+        inventory.joinpath("group_vars").symlink_to(checkout / "inventories" / "simulated" / "group_vars")
+        for run in ("first", "second"):
+            yield run, _cpu(["ansible-playbook", "-i", str(inventory), "site.yml", "-e", _SHORT], cluster, checkout)
 
 
 def _line(points: list[tuple[int, float]]) -> tuple[float, float]:
