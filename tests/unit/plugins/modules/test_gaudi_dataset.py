@@ -355,9 +355,9 @@ def test_a_source_that_is_not_mounted_is_refused(bring: Any, tmp_path: Path) -> 
 
 def test_a_lock_that_stays_is_told_with_its_holder(bring: Any, source: Path, tmp_path: Path) -> None:
     (tmp_path / "local").mkdir()
-    holder = subprocess.Popen(["flock", str(tmp_path / "local/.lock"), "sh", "-c", "echo held; exec sleep 600"],
-        stdout=subprocess.PIPE,
-    )  # fmt: skip
+    # By a relative path, as a long command is cut in the message, and the test's folder may have any length.
+    command = ["flock", "local/.lock", "sh", "-c", "echo held; exec sleep 600"]
+    holder = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE)
     try:
         assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
         refused = bring(lock_timeout=0)["msg"]
@@ -365,8 +365,8 @@ def test_a_lock_that_stays_is_told_with_its_holder(bring: Any, source: Path, tmp
         subprocess.run(["pkill", "-P", str(holder.pid)], check=False)
         holder.wait()
     assert refused == (
-        f"{tmp_path}/local/.lock is held by process {holder.pid} (flock {tmp_path}/local/.lock sh -c echo held; exec "
-        "sleep 600) for more than 0 seconds: wait for it to end, stop it, or raise lock_timeout."
+        f"{tmp_path}/local/.lock is held by process {holder.pid} (flock local/.lock sh -c echo held; exec sleep 600) "
+        "for more than 0 seconds: wait for it to end, stop it, or raise lock_timeout."
     )
     assert not (tmp_path / "local" / KEY).exists()
     assert bring(lock_timeout=0)["changed"] is True
