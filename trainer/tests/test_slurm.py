@@ -122,6 +122,15 @@ def test_only_an_interrupted_job_goes_back_into_the_queue(code: int, requeue: bo
     assert (log.read_text() if log.exists() else "") == calls
 
 
+@pytest.mark.parametrize("line", ["set -e", "set -euo pipefail", "if true; then", "folder=/elsewhere"])
+def test_what_lines_of_setup_set_changes_nothing_of_the_script(line: str, tmp_path: Path) -> None:
+    setup = [line, "  set -e", "fi"] if line.startswith("if") else [line]
+    done = run(written(JOB, {**LEAST, "setup": setup}), tmp_path, CODE="75")
+    assert (done.returncode, done.stderr) == (75, "")
+    assert (tmp_path / "log").read_text() == "requeue 120007\n"
+    assert f"--secret-file={tmp_path}/big/secret" in (tmp_path / "log.srun").read_text().splitlines()
+
+
 def test_a_cancelled_job_waits_for_its_tasks_and_does_not_go_back(tmp_path: Path) -> None:
     """Slurm sends SIGTERM to the shell while its tasks save, and they end with 75."""
     STOPPED = 'kill -TERM "$PPID"; sleep 0.3; echo saved >>"$LOG.saved"; exit 75'
@@ -189,7 +198,7 @@ def test_a_script_of_the_users_own_is_run_in_place_of_the_trainer(tmp_path: Path
 @pytest.mark.parametrize(
     ("job", "cluster", "said"),
     [
-        ({}, {"name": "a b"}, "name is 'a b', but it has to be letters"),
+        ({}, {"name": "a b"}, "name is 'a b', but it has to be 1 to 63 letters"),
         ({"device": "cuda"}, {}, "device is cuda, and the Slurm launcher asks for Gaudi cards"),
         ({"device": "hpu"}, {"gres": "none"}, "device is hpu, and gres is none"),
         ({}, {"nodes": 1, "processes_per_node": 9}, "processes_per_node is 9, and a node has 8 cards"),
@@ -198,6 +207,11 @@ def test_a_script_of_the_users_own_is_run_in_place_of_the_trainer(tmp_path: Path
         ({}, {"environment": {"SLURM_JOB_ID": "1"}}, "environment has SLURM_JOB_ID, which is Slurm's"),
         ({}, {"environment": {"folder": "/a"}}, "environment has folder, which the script uses for itself"),
         ({}, {"environment": {"UID": "5"}}, "environment has UID, which the shell sets: take it out"),
+        ({}, {"environment": {"SECONDS": "5"}}, "environment has SECONDS, which the shell sets: take it out"),
+        ({}, {"name": "a" * 64}, "but it has to be 1 to 63 letters"),
+        ({}, {"setup": ["export A='x", "true"]}, "bash says: line 1: unexpected EOF while looking"),
+        ({}, {"setup": ["if true; then"]}, "setup is no whole piece of a shell: bash says: line 2: syntax error"),
+        ({}, {"setup": ["cat <<END"]}, "setup is no whole piece of a shell: bash says: line 1: warning: here"),
         ({}, {"environment": {"HABANA_VISIBLE_MODULES": "1"}}, "which the task prolog sets: take it out"),
         ({}, {"environment": {"HF_TOKEN": "x"}}, "looks like a secret"),
         ({"output_dir": "run"}, {}, "output_dir is 'run', and the Slurm launcher needs an absolute path"),

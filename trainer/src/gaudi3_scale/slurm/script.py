@@ -37,8 +37,9 @@ def batch_script(job: SlurmJob) -> str:
         "# When the job is cancelled or out of time, Slurm sends SIGTERM to the tasks of srun and to this shell, which",
         "# waits for them and does not put the job back into the queue.",
         "trap 'exit 143' TERM",
-        _start(job),
-        "code=$?",
+        "code=0",
+        # Also where a line of setup says `set -e`.
+        f"{_start(job)} || code=$?",
         *_again(job),
         'exit "$code"',
     ]
@@ -121,13 +122,14 @@ def _start(job: SlurmJob) -> str:
         lines.append(f"{counts} --standalone")
     else:
         lines.append(f'{counts} --rdzv-backend=c10d --rdzv-endpoint="$head:$port"')
-        lines.append('--rdzv-id="$SLURM_JOB_ID-${SLURM_RESTART_COUNT:-0}" --secret-file="$folder/secret"')
+        # Not by $folder, which a file that setup reads may have set.
+        lines.append(f'--rdzv-id="$SLURM_JOB_ID-${{SLURM_RESTART_COUNT:-0}}" --secret-file={job.folder}/secret')
     lines.append(f"--max-restarts={options.max_restarts} --no-python")
     if options.command:
         python = [f"{options.venv}/bin/python"] if options.command[0].endswith(".py") else []
         lines.append(shlex.join([*python, *options.command]))
     else:
-        lines.append(f'{options.venv}/bin/gaudi3-train fit --config "$folder/job.yml"')
+        lines.append(f"{options.venv}/bin/gaudi3-train fit --config {job.folder}/job.yml")
     return " \\\n  ".join(lines)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
@@ -18,20 +20,26 @@ SETS = (1, 2, 4, 8)
 OF_ONE_NODE = ("/tmp", "/var/tmp", "/dev/shm", "/run")
 OF_SCRIPT = ("folder", "head", "port", "code")
 """Variables of the script itself."""
-OF_SHELL = ("BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID")
-"""Variables that bash lets nobody set."""
-_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+OF_SHELL = (
+    "BASHOPTS", "BASHPID", "BASH_ALIASES", "BASH_ARGC", "BASH_ARGV", "BASH_CMDS", "BASH_COMMAND", "BASH_LINENO",
+    "BASH_MONOSECONDS", "BASH_SOURCE", "BASH_SUBSHELL", "BASH_TRAPSIG", "BASH_VERSINFO", "DIRSTACK", "EPOCHREALTIME",
+    "EPOCHSECONDS", "EUID", "FUNCNAME", "GROUPS", "HISTCMD", "LINENO", "OPTIND", "PIPESTATUS", "PPID", "RANDOM",
+    "SECONDS", "SHELLOPTS", "SRANDOM", "UID", "_",
+)  # fmt: skip
+"""Variables that bash lets nobody set, or hands on with other values than they were given (seen with 5.2)."""
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
 def problems(config: Config, options: SlurmOptions) -> Iterator[str]:
     """All of them; `config` is the job file as the nodes read it."""
     if not _NAME.fullmatch(options.name):
         yield (
-            f"name is {options.name!r}, but it has to be letters, digits, '.', '_' and '-', with a letter or digit at "
-            "both ends."
+            f"name is {options.name!r}, but it has to be 1 to 63 letters, digits, '.', '_' and '-', with a letter or "
+            "digit at both ends."
         )
     yield from _devices(config, options)
     yield from _environment(options)
+    yield from _setup(options)
     yield from _files(config, options)
     least = options.stop_timeout + EARLY
     if (given := seconds_of(options.time)) <= least:
@@ -80,6 +88,19 @@ def _environment(options: SlurmOptions) -> Iterator[str]:
             yield f"environment has {name}, which the shell sets: take it out."
         else:
             yield from variable(name, "the task prolog", secret)
+
+
+def _setup(options: SlurmOptions) -> Iterator[str]:
+    """What bash says of the lines, which it only reads: one without its end would take in the rest of the script."""
+    bash = shutil.which("bash")
+    if not options.setup or bash is None:
+        return
+    text = "\n".join(options.setup) + "\n"
+    done = subprocess.run(
+        [bash, "--norc", "-n", "-s"], input=text, env={"LC_ALL": "C"}, capture_output=True, text=True, check=False
+    )
+    if said := done.stderr.strip().splitlines():
+        yield f"setup is no whole piece of a shell: bash says: {said[0].partition(': ')[2]}: correct it."
 
 
 def _files(config: Config, options: SlurmOptions) -> Iterator[str]:
