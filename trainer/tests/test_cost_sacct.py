@@ -49,6 +49,13 @@ def test_cards_of_types_alone_are_added_up() -> None:
     assert cards("gres/gpu=9,gres/gpu:a100=1,gres/gpu:gaudi3=8", "gres/gpu:gaudi3") == 8
 
 
+def test_jobs_of_clusters_with_the_same_number_stay_apart(november: Path) -> None:
+    rows = ["Cluster|" + HEAD, "hall-1|12|a|COMPLETED|3600|gres/gpu=8|", "hall-2|12|b|COMPLETED|3600|gres/gpu=4|"]
+    november.write_text("\n".join(rows))
+    found = [(each.job, each.team, each.spent) for each in read(november, 1, "USD")]
+    assert found == [("slurm hall-1 12", "a", 8.0), ("slurm hall-2 12", "b", 4.0)]
+
+
 def test_the_command_adds_both_up(november: Path, tmp_path: Path) -> None:
     status = {"state": "finished", "step": 4, "max_steps": 4}
     ours = a_job(tmp_path / "a", "vision", "clip", "1", status, projected=20)
@@ -79,6 +86,8 @@ def test_another_name_of_the_cards_is_asked_for_and_jobs_are_never_charged_nothi
         ("", "has no column JobIDRaw, Account, State, ElapsedRaw, AllocTRES in its first line"),
         (HEAD + "\n12|a|b|COMPLETED|1|x|\n", "Line 2 of .* has 7 cells under 6 names"),
         (HEAD + "\n12|a|COMPLETED|01:00:00|x|\n", "Line 2 of .* has the ElapsedRaw '01:00:00'"),
+        (HEAD + "\n12|a|COMPLETED|-5|x|\n", "Line 2 of .* has the ElapsedRaw '-5'"),
+        (HEAD + "\n12|a|COMPLETED|1|x|\n12|b|COMPLETED|1|x|\n", "Line 3 of .* has job 12 of the account b, which is"),
     ],
 )
 def test_what_is_no_answer_of_sacct(tmp_path: Path, text: str, said: str) -> None:

@@ -1,6 +1,6 @@
 """Jobs of Slurm's accounting as charges, from the text that `sacct` prints.
 
-    sacct -P -X -a -S 2026-11-01 -E 2026-12-01 -o JobIDRaw,Account,State,ElapsedRaw,AllocTRES > november.txt
+    sacct -P -X -T -a -D -S 2026-11-01 -E 2026-12-01 -o JobIDRaw,Account,State,ElapsedRaw,AllocTRES > november.txt
 
 Slurm knows cards and time, no price and no goodput: a job costs its cards times its hours times a price, and all of it
 is `other`.
@@ -18,21 +18,23 @@ from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.throughput.goodput import PARTS
 
 FIELDS = ("JobIDRaw", "Account", "State", "ElapsedRaw", "AllocTRES")
-COMMAND = f"sacct -P -X -o {','.join(FIELDS)}"
+COMMAND = f"sacct -P -X -T -o {','.join(FIELDS)}"
+"""-T: of a job that ran longer, only what lies between -S and -E, so that no month pays for another."""
 #: What sacct prints instead where nothing is accounted.
 DISABLED = "Slurm accounting storage is disabled"
 GRES = "gres/gpu"
 """What counts as a card, as the role `slurm` sets it up and as limits of teams count it."""
 #: Of AllocTRES: how many of a gres, or of one type of it.
-_TRES = re.compile(r"(?P<name>gres/[^:=]+)(?P<type>:[^=]+)?=(?P<count>\d+)")
+_TRES = re.compile(r"(?P<name>gres/[^:=]+)(?P<type>:[^=]+)?=(?P<count>[0-9]+)")
 
 
 def read(path: Path, price: float, currency: str, gres: str = GRES) -> list[Charge]:
     """One charge for each job of a file; `price` is of a card for an hour, `gres` what counts as one.
 
     A job that was requeued has a line for each time that it ran where sacct was asked with -D; they are added up. Steps
-    (12.batch) are part of their job and are skipped. Raises ConfigError for a file that is none, for a line that
-    cannot be read, and where jobs have other things of a gres and none has a card.
+    (12.batch) are part of their job and are skipped. Jobs of several clusters are told apart by a column Cluster.
+    Raises ConfigError for a file that is none, for a line that cannot be read, for a job of two accounts, and where
+    jobs have other things of a gres and none has a card.
     """
     found: dict[str, Charge] = {}
     others: set[str] = set()
@@ -41,19 +43,24 @@ def read(path: Path, price: float, currency: str, gres: str = GRES) -> list[Char
         job = row.get("JobIDRaw") or row["JobID"]
         if "." in job:
             continue
-        try:
-            hours = int(row["ElapsedRaw"]) / 3600
-        except ValueError:
+        job = " ".join(each for each in (row.get("Cluster"), job) if each)
+        if not re.fullmatch("[0-9]{1,12}", row["ElapsedRaw"]):
             raise ConfigError(
                 f"Line {number} of {path} has the ElapsedRaw {row['ElapsedRaw']!r}: give what `{COMMAND}` prints, "
                 "whose ElapsedRaw are seconds."
-            ) from None
+            )
+        hours = int(row["ElapsedRaw"]) / 3600
         count = cards(row["AllocTRES"], gres)
         has_cards = has_cards or count > 0
         others |= {match["name"] for match in _counted(row["AllocTRES"])}
         spent = count * hours * price
         earlier = found.get(job)
         found[job] = _charge(path, job, row, currency, spent + (earlier.spent if earlier is not None else 0.0))
+        if earlier is not None and earlier.team != found[job].team:
+            raise ConfigError(
+                f"Line {number} of {path} has job {job} of the account {found[job].team}, which is of {earlier.team} "
+                "above: two clusters have jobs of the same number, so ask with the column Cluster, too."
+            )
     if others and not has_cards:
         raise ConfigError(
             f"No job of {path} has {gres}, and some have {', '.join(sorted(others))}: name what counts as a card with "
