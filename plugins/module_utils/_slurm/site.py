@@ -169,11 +169,15 @@ def munge_key(given: str, made: str) -> str:
 
 
 def database_settings(memory: int) -> str:
-    """What slurmdbd asks of MariaDB, on a host of that memory, in MB; it listens to this host alone."""
+    """What slurmdbd asks of MariaDB, on a host of that memory, in MB; it listens to this host alone.
+
+    MariaDB 11.6 and later isolate snapshots unless told otherwise, and slurmdbd 26.05 says that it then ends at a write
+    that meets another one. A MariaDB that does not know the setting passes over it.
+    """
     pool = min(4096, max(1024, memory // 8)) if memory >= 4096 else max(128, memory // 4)
     return (
         f"{conf.HEADER}[mysqld]\nbind-address=127.0.0.1\ninnodb_buffer_pool_size={pool}M\n"
-        "innodb_log_file_size=64M\ninnodb_lock_wait_timeout=900\n"
+        "innodb_log_file_size=64M\ninnodb_lock_wait_timeout=900\nloose_innodb_snapshot_isolation=OFF\n"
     )
 
 

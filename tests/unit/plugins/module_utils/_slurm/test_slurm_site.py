@@ -117,6 +117,7 @@ def test_the_database_is_for_slurmdbd_of_this_host_alone() -> None:
     assert "innodb_buffer_pool_size=128M\n" in site.database_settings(0)
     assert "innodb_buffer_pool_size=4096M\n" in site.database_settings(1_000_000)
     assert "bind-address=127.0.0.1\n" in site.database_settings(0)
+    assert "loose_innodb_snapshot_isolation=OFF\n" in site.database_settings(0)
     assert "TO 'slurm'@'localhost';" in site.statements("correct-horse")
 
 
