@@ -18,8 +18,9 @@ description:
     driver can be built.
   - What was held is on record on the node. A hold that the site has set by itself is never lifted.
   - Says in a warning which kernel is offered, and why it does not come.
-  - On a node with dnf and its plugin C(versionlock), lines of the plugin's list name the kernels that have the
-    driver, and dnf installs no other. A package that the site has locked is left alone. What is offered is not asked.
+  - On a node with dnf 4 and its plugin C(versionlock), lines of the plugin's list name the kernels that have the
+    driver, and dnf installs no other. dnf5 has no need of a plugin, and a file of locks in a form of its own. Where
+    both are there, both are locked. A package that the site has locked is left alone.
 options:
   release:
     description: The release whose driver the kernels have to have, such as V(1.23.0-695).
@@ -38,9 +39,13 @@ options:
     type: path
     default: /etc/gaudi3-scale/kernel-holds
   versionlock:
-    description: List of dnf's plugin C(versionlock).
+    description: List of dnf 4's plugin C(versionlock).
     type: path
     default: /etc/dnf/plugins/versionlock.list
+  versionlock_dnf5:
+    description: File of dnf5's locks, in the form that C(dnf5 versionlock add) writes.
+    type: path
+    default: /etc/dnf/versionlock.toml
   modules:
     description: Folder of the kernels' modules.
     type: path
@@ -69,19 +74,19 @@ EXAMPLES = r"""
 
 RETURN = r"""
 hold:
-  description: Packages that were put on hold, or lines that dnf's list got (in check mode, would be).
+  description: Packages that were put on hold, or locks that dnf got, dnf5's after C(dnf5:) (in check mode, would be).
   returned: success
   type: list
   elements: str
   sample: [linux-generic, linux-image-generic]
 lift:
-  description: Packages whose hold was lifted, or lines that were taken out (in check mode, would be).
+  description: Packages whose hold was lifted, or locks that were taken out (in check mode, would be).
   returned: success
   type: list
   elements: str
   sample: []
 held:
-  description: Packages that bring kernels and are on hold now, those of the site among them; with dnf the lines.
+  description: Packages that bring kernels and are on hold now, those of the site among them; with dnf the locks.
   returned: success
   type: list
   elements: str

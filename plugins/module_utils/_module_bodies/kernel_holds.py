@@ -6,15 +6,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._driver import kernel_locks, kernel_packages
-from .._driver.kernel_holds import Decision, Node, decide, read_record, record_text
+from .._driver import kernel_locks, kernel_locks_dnf5, kernel_offered, kernel_packages
+from .._driver.kernel_holds import Decision, Node, decide, obstacle, read_record, record_text
 from .._driver.kernel_modules import kernels_with_driver
 from .._driver.versions_found import system_of
 from .._files import ensure_file, make_folder
+from .._printable import few
 from .._refusal import Refusal
+from .._release.compat import Matrix
 from .._release.versions import Release
 
 if TYPE_CHECKING:
@@ -26,9 +28,11 @@ ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
     "timeout": {"type": "int", "default": 120},
     "record": {"type": "path", "default": "/etc/gaudi3-scale/kernel-holds"},
     "versionlock": {"type": "path", "default": "/etc/dnf/plugins/versionlock.list"},
+    "versionlock_dnf5": {"type": "path", "default": "/etc/dnf/versionlock.toml"},
     "modules": {"type": "path", "default": "/lib/modules"},
     "os_release": {"type": "path", "default": "/etc/os-release"},
 }
+_NOTHING: dict[str, Any] = {"changed": False, "hold": [], "lift": [], "held": [], "remarks": [], "diff": []}
 _ENGLISH = {"LANGUAGE": "C", "LC_ALL": "C"}
 
 
@@ -42,49 +46,88 @@ def run(module: AnsibleModule) -> dict[str, Any]:
     except (ValueError, Refusal) as error:
         module.fail_json(msg=str(error))
     tools = [module.get_bin_path(name) for name in ("dpkg-query", "apt-cache", "apt-mark")]
-    rpm = module.get_bin_path("rpm")
     # A RHEL may have apt's programs, too, and a Debian rpm's.
     if all(tools) and not system_of(given["os_release"]).startswith("RedHat"):
         return _apt(module, ours, (tools[0], tools[1], tools[2]))
-    if rpm and os.path.isfile(given["versionlock"]):
-        return _dnf(module, ours, rpm)
-    remarks = []
-    if rpm and given["hold"]:
-        remarks = [
-            f"Kernels are not held back, as dnf has no list of locks ({given['versionlock']}): install "
-            "python3-dnf-plugin-versionlock."
-        ]
-        module.warn(remarks[0])
-    return {"changed": False, "hold": [], "lift": [], "held": [], "remarks": remarks, "diff": []}
+    rpm = module.get_bin_path("rpm")
+    found = {**_NOTHING}
+    try:
+        found = _dnf(module, ours, rpm) if rpm else found
+    except Refusal as error:
+        module.fail_json(msg=str(error))
+    return found
 
 
 def _dnf(module: AnsibleModule, ours: Sequence[str], rpm: str) -> dict[str, Any]:
-    """Bring the lines of dnf's list to the kernels that have the driver."""
+    """Bring the locks of dnf 4 and of dnf5, whichever are there, to the kernels that have the driver."""
     given = module.params
-    _status, output, _errors = module.run_command([rpm, "-q", "--queryformat", "%{NAME}\\n", *kernel_locks.PACKAGES])
-    kernels = kernels_with_driver(given["modules"]) or [os.uname().release]
-    with open(given["versionlock"], encoding="utf-8", errors="surrogateescape") as stream:
-        text = stream.read()
+    dnf4, dnf5 = (module.get_bin_path(name) for name in ("dnf-3", "dnf5"))
+    _status, output, _errors = module.run_command([rpm, "-q", "--queryformat", kernel_offered.QUERY,
+                                                   *kernel_locks.PACKAGES])  # fmt: skip
+    installed = kernel_offered.read_installed(output, kernel_locks.PACKAGES)
+    built = kernels_with_driver(given["modules"])
     system = system_of(given["os_release"])
-    installed = {line for line in output.splitlines() if line in kernel_locks.PACKAGES}
-    found = kernel_locks.decide(text, installed, kernels, system, ours, given["hold"])
+    about = (installed, built or [os.uname().release], system)
+    of_dnf5 = [each for each in ours if each.startswith(kernel_locks_dnf5.MARK)]
+    of_dnf4 = [each for each in ours if each not in of_dnf5]
+    found: dict[str, kernel_locks.Locks] = {}
+    if os.path.isfile(given["versionlock"]):
+        text = _text(given["versionlock"])
+        found[given["versionlock"]] = kernel_locks.decide(text, *about, of_dnf4, given["hold"])
+    if dnf5 or of_dnf5:
+        path = given["versionlock_dnf5"]
+        found[path] = kernel_locks_dnf5.decide(_text(path), *about, of_dnf5, bool(dnf5 and given["hold"]), path)
+    remarks = []
+    if given["hold"] and given["versionlock"] not in found and (dnf4 or not dnf5):
+        remarks.append(
+            f"Kernels are not held back, as dnf has no list of locks ({given['versionlock']}): install "
+            "python3-dnf-plugin-versionlock."
+        )
+    names = sorted({name for each in found.values() for name in each.names})
+    asked = dnf5 or dnf4 or module.get_bin_path("dnf")
+    if names and asked:
+        coming = kernel_offered.offered(module.run_command, asked, installed.get(kernel_offered.CORE, []))
+        reason = coming and obstacle(Node(given["release"], system, built, []), coming, Matrix())
+        remarks += [f"Kernel {coming} is offered and held back ({few(names)}): {reason}"] if reason else []
+    for remark in remarks:
+        module.warn(remark)
+    return {**_lock(module, ours, found), "remarks": remarks}
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as stream:
+            return stream.read()
+    except FileNotFoundError:
+        return ""
+
+
+def _lock(module: AnsibleModule, ours: Sequence[str], found: Mapping[str, kernel_locks.Locks]) -> dict[str, Any]:
+    """Write the lists of locks that are to be others, and the record."""
+    record = module.params["record"]
+    added = [line for each in found.values() for line in each.added]
+    removed = [line for each in found.values() for line in each.removed]
+    kept = sorted({line for each in found.values() for line in each.ours})
     # As of apt: a line is on record before it is there, and until it is gone.
-    if not module.check_mode and (found.added or found.removed):
-        ensure_file(module, given["record"], record_text({*ours, *found.ours}))
+    if not module.check_mode and (added or removed):
+        ensure_file(module, record, record_text({*ours, *kept}))
     differences = []
-    if found.added or found.removed:
-        lines = "".join(f"{line}\n" for line in found.lines)
-        mode = os.stat(given["versionlock"]).st_mode & 0o777
-        differences = [ensure_file(module, given["versionlock"], lines, mode)]
-    differences.append(ensure_file(module, given["record"], record_text(found.ours)))
-    changed = bool(found.added or found.removed or {*ours} != {*found.ours})
+    for path, each in found.items():
+        if each.added or each.removed:
+            lines = "".join(f"{line}\n" for line in each.lines)
+            mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o644
+            # dnf 4 wants its list, and dnf5 needs none that is empty.
+            wanted = lines if each.lines or path == module.params["versionlock"] else None
+            differences.append(ensure_file(module, path, wanted, mode))
+    if {*ours} != {*kept}:
+        differences.append(_record_difference(record, ours, kept))
+        ensure_file(module, record, record_text(kept))
     return {
-        "changed": changed,
-        "hold": [*found.added],
-        "lift": [*found.removed],
-        "held": [*found.ours],
-        "remarks": [],
-        "diff": [each for each in differences if each] if changed else [],
+        "changed": bool(differences),
+        "hold": added,
+        "lift": removed,
+        "held": kept,
+        "diff": [each for each in differences if each],
     }
 
 
@@ -154,18 +197,18 @@ def _carry_out(
         _read_back(module, decision, tools[0])
     if {*ours} == {*decision.ours}:
         return []
-    difference = _record_difference(path, ours, decision)
+    difference = _record_difference(path, ours, decision.ours)
     if not module.check_mode:
         ensure_file(module, path, record_text(decision.ours))
     return [difference]
 
 
-def _record_difference(path: str, ours: Sequence[str], decision: Decision) -> dict[str, Any]:
+def _record_difference(path: str, ours: Sequence[str], kept: Sequence[str]) -> dict[str, Any]:
     return {
         "before_header": path,
         "after_header": path,
         "before": record_text(ours) or "",
-        "after": record_text(decision.ours) or "",
+        "after": record_text(kept) or "",
     }
 
 

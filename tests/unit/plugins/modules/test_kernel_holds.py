@@ -16,6 +16,7 @@ from ansible_collections.gaudi3.scale.plugins.modules import kernel_holds
 
 Run = Callable[..., dict[str, Any]]
 OLD, NEW = "6.8.0-51", "6.8.0-60"
+OLD_RHEL, NEW_RHEL = "5.14.0-427.13.1.el9_4", "5.14.0-427.40.1.el9_4"
 META = ("linux-generic", "linux-image-generic")
 BUILD_IT = (
     "the driver of 1.23.0-695 is not built for it. Install the kernel's headers, build the driver with 'dkms "
@@ -65,15 +66,15 @@ class Node:
         monkeypatch.setenv("APT_CONFIG", str(root / "apt.conf"))
         monkeypatch.setenv("DPKG_ADMINDIR", str(root / "dpkg"))
         self.offer(OLD)
-        self.build(OLD)
+        self.build(f"{OLD}-generic")
 
     def offer(self, *kernels: str) -> None:
         texts = [text for kernel in kernels for text in stanzas(kernel)]
         (self.root / "repository/Packages").write_text("\n".join([*texts, self.firmware]))
         subprocess.run(["apt-get", "update"], check=True, capture_output=True)
 
-    def build(self, kernel: str) -> None:
-        folder = self.root / f"modules/{kernel}-generic/updates/dkms"
+    def build(self, kernel: str, folder_below: str = "updates/dkms") -> None:
+        folder = self.root / "modules" / kernel / folder_below
         folder.mkdir(parents=True)
         (folder / "habanalabs.ko").write_text("module")
 
@@ -121,7 +122,7 @@ def test_a_kernel_without_a_driver_is_held_back_until_it_is_built(node: Node, ru
     again = run()
     assert (again["changed"], again["remarks"]) == (False, [said])
 
-    node.build(NEW)
+    node.build(f"{NEW}-generic")
     assert run(check=True)["lift"] == [*META]
     assert node.held() == [*META]
     lifted = run()
@@ -138,7 +139,7 @@ def test_what_is_offered_tomorrow_is_held_today(node: Node, run: Run) -> None:
 
 def test_a_kernel_that_the_matrix_forbids_is_held_though_its_driver_is_built(node: Node, run: Run) -> None:
     node.offer(OLD, "6.11.0-21")
-    node.build("6.11.0-21")
+    node.build("6.11.0-21-generic")
     found = run()
     assert found["hold"] == [*META]
     assert found["remarks"] == [
@@ -182,7 +183,7 @@ def test_a_run_that_is_killed_leaves_no_hold_without_a_record(
     node.offer(OLD, NEW)
     if names[0] == "unhold":
         run()
-        node.build(NEW)
+        node.build(f"{NEW}-generic")
     genuine = AnsibleModule.run_command
     for early in (True, False):
 
@@ -260,7 +261,8 @@ def dnf(node: Node, run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     """A node of RHEL: rpm, dnf's list, and apt's programs, which say nothing of it."""
     (node.root / "os-release").write_text('ID="rhel"\nVERSION_ID="9.4"\n')
     rpm = node.root / "rpm"
-    rpm.write_text("#!/bin/sh\nprintf 'kernel\\nkernel-core\\npackage kernel-modules is not installed\\n'; exit 1\n")
+    shown = "".join(f"{name}\\t{OLD_RHEL}.x86_64\\n" for name in ("kernel", "kernel-core"))
+    rpm.write_text(f"#!/bin/sh\nprintf '{shown}package kernel-modules is not installed\\n'; exit 1\n")
     rpm.chmod(0o755)
     monkeypatch.setenv("PATH", f"{node.root}:{os.environ['PATH']}")
     locks = node.root / "versionlock.list"
@@ -269,17 +271,16 @@ def dnf(node: Node, run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     (node.root / "modules").rename(node.root / "ubuntu")
 
     def call(check: bool = False, **options: Any) -> dict[str, Any]:
-        return run(check, versionlock=str(locks), **options)
+        lists = {"versionlock": str(locks), "versionlock_dnf5": str(node.root / "versionlock.toml")}
+        return run(check, **lists, **options)
 
     return call
 
 
 def test_dnf_may_install_kernels_that_have_the_driver(node: Node, dnf: Run) -> None:
-    locks, old, new = node.root / "versionlock.list", "5.14.0-427.13.1.el9_4", "5.14.0-427.40.1.el9_4"
+    locks, old, new = node.root / "versionlock.list", OLD_RHEL, NEW_RHEL
     for kernel in (old, new):
-        folder = node.root / f"modules/{kernel}.x86_64/extra"
-        folder.mkdir(parents=True)
-        (folder / "habanalabs.ko").write_text("module")
+        node.build(f"{kernel}.x86_64", "extra")
         before = locks.read_text()
         predicted = dnf(check=True)
         assert locks.read_text() == before
@@ -308,3 +309,68 @@ def test_a_dnf_without_a_list_of_locks_is_said(node: Node, dnf: Run) -> None:
         ],
     )
     assert dnf(hold=False)["remarks"] == []
+
+
+def program(node: Node, name: str, says: str) -> None:
+    """A dnf that knows of one kernel."""
+    path = node.root / name
+    path.write_text(f'#!/bin/sh\n[ "$3" = repoquery ] || exit 2\necho {says}\n')
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize("names", [("dnf5",), ("dnf-3",), ("dnf5", "dnf-3")])
+def test_the_kernel_that_is_offered_is_named(node: Node, dnf: Run, names: tuple[str, ...]) -> None:
+    for name in names:
+        program(node, name, f"{NEW_RHEL}.x86_64")
+    if names == ("dnf5",):
+        (node.root / "versionlock.list").unlink()
+    node.build(f"{OLD_RHEL}.x86_64", "extra")
+    said = (
+        f"Kernel {NEW_RHEL}.x86_64 is offered and held back (kernel, kernel-core): the driver of 1.23.0-695 is not "
+        "built for it. Install the kernel's headers, build the driver with 'dkms autoinstall -k "
+        f"{NEW_RHEL}.x86_64', and run the role again."
+    )
+    assert dnf(check=True)["remarks"] == [said]
+    first = dnf()
+    assert (first["remarks"], said in json.dumps(first["warnings"])) == ([said], True)
+    assert (dnf()["changed"], dnf()["remarks"], dnf(hold=False)["remarks"]) == (False, [said], [])
+    node.build(f"{NEW_RHEL}.x86_64", "extra")
+    assert dnf()["remarks"] == []
+
+
+def test_dnf5_has_locks_of_its_own(node: Node, dnf: Run) -> None:
+    program(node, "dnf5", f"{OLD_RHEL}.x86_64")
+    four, five = node.root / "versionlock.list", node.root / "versionlock.toml"
+    node.build(f"{OLD_RHEL}.x86_64", "extra")
+    predicted = dnf(check=True)
+    assert (five.exists(), node.record.exists()) == (False, False)
+    done = dnf()
+    names = ("kernel", "kernel-core")
+    assert (
+        done["hold"]
+        == predicted["hold"]
+        == [
+            *(f"{name}-0:{OLD_RHEL}.*" for name in names),
+            *(f"dnf5:{name}-0:{OLD_RHEL}" for name in names),
+        ]
+    )
+    assert [each["after"] for each in done["diff"]] == [each["after"] for each in predicted["diff"]]
+    assert f'value = "0:{OLD_RHEL}"\n' in five.read_text()
+    assert (sorted(node.recorded()), dnf()["changed"]) == (done["held"], False)
+    # A dnf5 that went takes its locks along, and a dnf 4 that went its own.
+    (node.root / "dnf5").unlink()
+    assert (dnf()["lift"], five.exists()) == ([f"dnf5:{name}-0:{OLD_RHEL}" for name in names], False)
+    program(node, "dnf5", f"{OLD_RHEL}.x86_64")
+    four.unlink()
+    assert (dnf()["held"], dnf()["changed"]) == ([f"dnf5:{name}-0:{OLD_RHEL}" for name in names], False)
+    assert len(dnf(hold=False)["lift"]) == 2
+    assert (five.exists(), node.record.exists()) == (False, False)
+
+
+def test_a_file_of_dnf5_that_it_passes_over_is_refused(node: Node, dnf: Run) -> None:
+    program(node, "dnf5", f"{OLD_RHEL}.x86_64")
+    five = node.root / "versionlock.toml"
+    five.write_text('[[packages]]\nname = "vim"\n')
+    said = f'{five} does not begin with version = "1.0", without which dnf5 passes over all of its locks: add that '
+    assert dnf(check=True)["msg"].startswith(said)
+    assert (five.read_text(), node.record.exists()) == ('[[packages]]\nname = "vim"\n', False)
