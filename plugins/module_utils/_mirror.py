@@ -29,6 +29,7 @@ TORCH = f"{VAULT}/gaudi-pt-modules"
 WRAPPER = "hccl_ofi_wrapper"
 WHEELS, INDEX = "pypi/wheels", "pypi/simple"
 GRAFANA, GRAFANA_KEY, UBUNTU = "grafana/apt", "grafana/gpg.key", "ubuntu"
+EPEL, EPEL_KEY = "epel/9", "epel/RPM-GPG-KEY-EPEL-9"
 #: Each image has a folder of its own in the OCI's layout, and all share their blobs, as images of one release overlap.
 IMAGES, BLOBS = "images", "images/blobs"
 
@@ -38,6 +39,9 @@ VENDOR = f"https://{REGISTRY}"
 WRAPPER_SOURCE = "https://raw.githubusercontent.com/HabanaAI/hccl_ofi_wrapper/bea1d6f65e2be76f5f703403787cb8a3fde5ebaa"
 #: torch's build for a CPU, for served models.
 TORCH_SOURCE = "https://download.pytorch.org/whl/cpu"
+#: Packages for RHEL 9 that Red Hat does not have.
+EPEL_SOURCE = "https://dl.fedoraproject.org/pub/epel/9/Everything/x86_64"
+EPEL_KEY_SOURCE = "https://dl.fedoraproject.org/pub/epel/RPM-GPG-KEY-EPEL-9"
 GRAFANA_SOURCE, GRAFANA_KEY_SOURCE = "https://apt.grafana.com", "https://apt.grafana.com/gpg.key"
 
 #: No mirror's lock is longer: it has about 200 bytes for each of a few hundred files.

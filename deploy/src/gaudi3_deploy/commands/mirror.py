@@ -43,7 +43,10 @@ def fill_command(
     extra_index: Annotated[str, typer.Option(help="Index that is asked for wheels besides.")] = "",
     ofi_wrapper: Annotated[bool, typer.Option("--ofi-wrapper", help="With the sources of the OFI wrapper.")] = False,
     monitoring: Annotated[
-        bool, typer.Option("--monitoring", help="With Grafana, Prometheus, Alertmanager and node_exporter for Ubuntu.")
+        bool,
+        typer.Option(
+            "--monitoring", help="With Grafana, for Ubuntu Prometheus, Alertmanager and node_exporter, for RHEL that."
+        ),
     ] = False,
     image: Annotated[
         list[str] | None,

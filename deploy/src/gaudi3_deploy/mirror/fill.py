@@ -29,7 +29,7 @@ from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.mirror import apt, dnf
 from gaudi3_deploy.mirror.download import Folder, Wanted
 from gaudi3_deploy.mirror.images import image
-from gaudi3_deploy.mirror.monitoring import Sources, distribution, grafana
+from gaudi3_deploy.mirror.monitoring import Sources, distribution, epel, grafana
 from gaudi3_deploy.mirror.sealed import Lock
 from gaudi3_deploy.mirror.wheels import wheels, write_index
 
@@ -107,14 +107,22 @@ def fill(where: Path, request: Request, tell: Callable[[str], None]) -> tuple[Lo
     asked = (request.python, request.index, request.extra_index)
     chosen = [wheel for each in request.requirements for wheel in wheels(each, *asked)]
     folder = Folder.open(where, request.release, tell)
+    if request.monitoring and not any(system in SUITES for system in request.systems):
+        tell(
+            "Of the monitoring packages the mirror gets node_exporter for RHEL, and Grafana. Prometheus, Alertmanager "
+            "and Grafana run on Ubuntu and Debian alone: add --system 'Ubuntu 24.04' for a monitoring host with it."
+        )
     wanted = [*_vendor(folder, request), *chosen]
     wanted += [
         Wanted(f"{WRAPPER}/{name}", f"{request.wrapper}/{name}", digest) for name, digest in request.wrapper_sha256
     ]
     if request.monitoring:
         wanted += grafana(folder, request.monitoring)
-        for system in filter(SUITES.get, request.systems):
-            wanted += distribution(folder, request.monitoring, SUITES[system])
+        suites = [SUITES[system] for system in request.systems if system in SUITES]
+        for suite in suites:
+            wanted += distribution(folder, request.monitoring, suite)
+        if len(suites) < len(request.systems):
+            wanted += epel(folder, request.monitoring)
     images = [image(folder, name, request.registry) for name in request.images]
     wanted += [each for one in images for each in one.wanted]
     folder.fetch({each.path: each for each in wanted}.values())

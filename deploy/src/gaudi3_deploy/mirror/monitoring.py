@@ -11,15 +11,27 @@ from pathlib import Path
 from typing import Any
 
 from gaudi3_deploy import yaml_file
-from gaudi3_deploy.collection._mirror import GRAFANA, GRAFANA_KEY, GRAFANA_KEY_SOURCE, GRAFANA_SOURCE, UBUNTU
+from gaudi3_deploy.collection._mirror import (
+    EPEL,
+    EPEL_KEY,
+    EPEL_KEY_SOURCE,
+    EPEL_SOURCE,
+    GRAFANA,
+    GRAFANA_KEY,
+    GRAFANA_KEY_SOURCE,
+    GRAFANA_SOURCE,
+    UBUNTU,
+)
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.holes.order import compare_debian
-from gaudi3_deploy.mirror import apt
+from gaudi3_deploy.mirror import apt, dnf
 from gaudi3_deploy.mirror.apt import Stanza
 from gaudi3_deploy.mirror.download import Folder, Wanted
 
 #: What the roles prometheus, alertmanager and node_exporter install on Ubuntu.
 PACKAGES = ("prometheus", "prometheus-alertmanager", "prometheus-node-exporter")
+#: What the role node_exporter installs on RHEL, of EPEL. The other roles do not run there.
+RPM_PACKAGES = ("node-exporter",)
 _POCKETS = ("", "-updates", "-security")
 _COMPONENTS = ("main", "universe")
 
@@ -34,6 +46,9 @@ class Sources:
     grafana_package: str
     """As apt takes it, with a version that may end in an asterisk."""
     distribution: str = "http://archive.ubuntu.com/ubuntu"
+    epel: str = EPEL_SOURCE
+    """Address of EPEL's repository for RHEL 9."""
+    epel_key: str = EPEL_KEY_SOURCE
 
 
 def sources_of(collection: Path) -> Sources:
@@ -75,6 +90,16 @@ def distribution(folder: Folder, sources: Sources, release: str) -> list[Wanted]
     for pocket in _POCKETS:
         listed += apt.index(folder, sources.distribution, UBUNTU, f"{release}{pocket}", _COMPONENTS)
     return [apt.wanted(each, sources.distribution, UBUNTU) for each in closure(listed, PACKAGES)]
+
+
+def epel(folder: Folder, sources: Sources) -> list[Wanted]:
+    """Have the metadata and key of EPEL; the monitoring packages of RHEL with all of it that they depend on.
+
+    Raises:
+        DeployError: EPEL lacks one of them.
+    """
+    folder.fetch([Wanted(EPEL_KEY, sources.epel_key, settled=False)])
+    return dnf.closure(folder, sources.epel, EPEL, RPM_PACKAGES)
 
 
 def closure(listed: Iterable[Stanza], names: Sequence[str]) -> list[Stanza]:
