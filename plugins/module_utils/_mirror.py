@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -190,9 +190,45 @@ def poisoned(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
             yield path, poison(bad, parts[1])
 
 
+def lacking_wheels(paths: Mapping[str, str], pins: Mapping[str, Collection[str]], python: str) -> list[str]:
+    """Pinned packages of which a mirror has no wheel that a Python, such as ``3.11``, can install.
+
+    Args:
+        paths: SHA-256 by path below the mirror.
+        pins: The digests that a package may have, by its name.
+        python: Which Python installs them.
+    """
+    fit = {digest for path, digest in paths.items() if path.startswith(f"{WHEELS}/") and _fits(path, python)}
+    return [name for name, digests in pins.items() if not fit & {*digests}]
+
+
+def _fits(path: str, python: str) -> bool:
+    """Whether a file is for a Python, by its name; of a machine, as a mirror has wheels of one kind alone."""
+    tags = path.rpartition("/")[2].split("-")[-3:-1]
+    if not path.endswith(".whl") or len(tags) < 2:
+        return True
+    ours = int(python.partition(".")[2])
+    for tag in tags[0].split("."):
+        number = re.fullmatch(r"(?:py|cp)3(\d*)", tag)
+        if number and tag.startswith("py") and int(number[1] or 0) <= ours:
+            return True
+        if number and number[1] and (int(number[1]) <= ours if tags[1] == "abi3" else tags[1] in (tag, "none")
+                                     and int(number[1]) == ours):  # fmt: skip
+            return True
+    return False
+
+
 def poison(bad: KnownBad, version: str) -> str:
     """What is said of a release that no environment may have."""
     return f"is {bad.package} {version}, which {bad.reason} ({bad.source}, {bad.date})"
+
+
+def refuse_poisoned(sealed: Sealed, where: str) -> None:
+    """Refuse a mirror with a wheel that no environment may have."""
+    for path, said in poisoned(sealed.files):
+        raise Refusal(
+            f"The mirror {where} has {printable(path)}, which {said}: do not install from it, and fill another one."
+        )
 
 
 def refuse_unfit(sealed: Sealed, where: str, release: str, wanted: Mapping[str, str]) -> None:
@@ -205,10 +241,7 @@ def refuse_unfit(sealed: Sealed, where: str, release: str, wanted: Mapping[str, 
             f"The mirror {where} is of release {printable(sealed.release)}, and synapseai_release is "
             f"{printable(release)}: set synapseai_release to the mirror's release, or gaudi_mirror to another mirror."
         )
-    for path, said in poisoned(sealed.files):
-        raise Refusal(
-            f"The mirror {where} has {printable(path)}, which {said}: do not install from it, and fill another one."
-        )
+    refuse_poisoned(sealed, where)
     lacks = {
         variable: path
         for variable, path in wanted.items()

@@ -45,6 +45,14 @@ options:
     description: SHA-256 that the mirror's lock must have. Empty for any.
     type: str
     default: ""
+  image_variable:
+    description: The variable that names the image, for sentences.
+    type: str
+    default: trainer_container_image
+  engine_variable:
+    description: The variable that names the engine, for sentences.
+    type: str
+    default: trainer_container_engine
   timeout:
     description: Seconds to wait for an answer of the registry in check mode, or of the mirror.
     type: int
@@ -155,6 +163,8 @@ def main() -> None:
             "plain_http": {"type": "bool", "default": False},
             "mirror": {"type": "str", "default": ""},
             "mirror_lock_sha256": {"type": "str", "default": "", "no_log": False},
+            "image_variable": {"type": "str", "default": "trainer_container_image"},
+            "engine_variable": {"type": "str", "default": "trainer_container_engine"},
             "timeout": {"type": "int", "default": 60},
         },
         supports_check_mode=True,
@@ -167,7 +177,7 @@ def main() -> None:
         if not there and not (params["engine_later"] and module.check_mode):
             module.fail_json(
                 msg=f"{container.program} is not on this node: install {container.engine}, or set "
-                f"trainer_container_engine to {' or '.join(each for each in ENGINES if each != container.engine)}."
+                f"{params['engine_variable']} to {' or '.join(each for each in ENGINES if each != container.engine)}."
             )
         found = image_id(module.run_command, container) if there else ""
         diff = {"before": "" if not found else f"{name}\n", "after": f"{name}\n"}
@@ -185,7 +195,7 @@ def main() -> None:
         if module.check_mode and mirrored:
             module.exit_json(**result)
         if module.check_mode:
-            advice = "pull the image on this node beforehand, or name another one in trainer_container_image"
+            advice = f"pull the image on this node beforehand, or name another one in {params['image_variable']}"
             container_image.reach(ask_with(params["timeout"]), name, advice, params["plain_http"])
             module.exit_json(**result)
         if mirrored:

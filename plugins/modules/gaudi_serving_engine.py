@@ -24,6 +24,14 @@ options:
     description: Index with torch's CPU build.
     type: str
     default: https://download.pytorch.org/whl/cpu
+  mirror:
+    description:
+      - Address of a sealed mirror, as C(gaudi_mirror) names it. Where both indexes are its own, one that lacks a wheel
+        is refused before anything is installed, in check mode, too.
+    type: str
+    default: ""
+  mirror_lock_sha256: {description: "SHA-256 that its lock must have; empty for any.", type: str, default: ""}
+  timeout: {description: "Seconds to wait for the mirror.", type: int, default: 15}
 attributes:
   check_mode:
     description: Predicts whether it would be installed.

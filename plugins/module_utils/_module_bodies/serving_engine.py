@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .._mirror import below, mirror_address, sealed_at
 from .._pip import index_environment
 from .._refusal import Refusal
 from .._serving import environment
@@ -21,6 +22,9 @@ ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
     "index_url": {"type": "str", "default": "", "no_log": True},
     "index_plain_http": {"type": "bool", "default": False},
     "torch_index_url": {"type": "str", "default": "https://download.pytorch.org/whl/cpu", "no_log": True},
+    "mirror": {"type": "str", "default": ""},
+    "mirror_lock_sha256": {"type": "str", "default": "", "no_log": False},
+    "timeout": {"type": "int", "default": 15},
 }
 
 
@@ -35,7 +39,14 @@ def run(module: AnsibleModule) -> dict[str, Any]:
             environ = index_environment(options["index_url"], options["index_plain_http"], "serving_pip_index_url")
             if options["torch_index_url"]:
                 environ["PIP_EXTRA_INDEX_URL"] = options["torch_index_url"]
-            environment.refuse(module.run_command, options["python"], place)
+            python = environment.refuse(module.run_command, options["python"], place)
+            mirror = mirror_address(options["mirror"])
+            # Another index that is asked besides may have what the mirror lacks.
+            if below(mirror, options["index_url"]) and below(
+                mirror, options["torch_index_url"] or options["index_url"]
+            ):
+                sealed = sealed_at(mirror, options["mirror_lock_sha256"], options["timeout"])
+                environment.refuse_mirror(sealed, mirror, lines, python)
             if not module.check_mode:
                 environment.make(module.run_command, options["python"], place, lines, environ)
     except (Refusal, OSError) as error:

