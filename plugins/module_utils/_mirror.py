@@ -145,8 +145,14 @@ def lock_of(content: bytes, where: str, sha256: str = "") -> Sealed:
         )
     try:
         found = json.loads(content)
-        if found["schema"] != SCHEMA:
-            raise ValueError(f"its schema is {found['schema']!r}, and {SCHEMA} is known")
+        schema = found["schema"]
+        if isinstance(schema, int) and schema > SCHEMA:
+            raise Refusal(
+                f"{LOCK} of the mirror {where} has schema {schema}, and this version of gaudi3.scale reads {SCHEMA}: "
+                "install the version that filled it, or a later one."
+            )
+        if schema != SCHEMA:
+            raise ValueError(f"its schema is {schema!r}, and {SCHEMA} is known")
         return Sealed(str(found["release"]), {str(each["path"]): str(each["sha256"]) for each in found["files"]})
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise Refusal(

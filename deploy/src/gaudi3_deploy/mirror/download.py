@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -23,6 +24,8 @@ from gaudi3_deploy.mirror.sealed import SIGNATURE, UNFINISHED, Kept, Lock, diges
 _PIECE = 1 << 20
 #: Seconds that a server may take for the next bytes.
 _TIMEOUT = 60
+#: Errors of the mirror's own disk, which say nothing of a server.
+_OF_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ class Folder:
     tell: Callable[[str], None]
     files: dict[str, Kept] = field(default_factory=dict)
     fetched: int = 0
+    sealed: Mapping[str, Kept] = field(default_factory=dict)
+    """What the mirror had when it was whole; empty of a new one."""
 
     @classmethod
     def open(cls, where: Path, release: str, tell: Callable[[str], None]) -> Folder:
@@ -71,7 +76,7 @@ class Folder:
         if lock is None and begun is None and where.is_dir() and any(where.iterdir()):
             raise UsageError(f"{where} is not empty and has no {LOCK}: give an empty folder, or a new one.")
         files = {**(lock.files if lock else {}), **(begun.files if begun else {})}
-        folder = cls(where, release, tell, files)
+        folder = cls(where, release, tell, files, sealed=lock.files if lock else {})
         unfinished.parent.mkdir(parents=True, exist_ok=True)
         folder._note()
         return folder
@@ -165,11 +170,22 @@ class Folder:
             if error.code == 404 and wanted.optional:
                 return False
             if not (error.code == 416 and resumed):
+                if self._is_whole_without(wanted, f"its server answers {error.code}"):
+                    return False
                 raise DeployError(f"{wanted.url} was refused by its server: {error.code} {error.reason}.") from error
         except (OSError, HTTPException, ValueError) as error:
+            said = printable(str(error))
+            if getattr(error, "errno", None) not in _OF_DISK and self._is_whole_without(wanted, said):
+                return False
             raise DeployError(
-                f"{wanted.url} could not be fetched ({printable(str(error))}): start the command again, it goes on."
+                f"{wanted.url} could not be fetched ({said}): start the command again, it goes on."
             ) from error
+        if not wanted.sha256 and _is_page(part):
+            part.unlink()
+            mark.unlink(missing_ok=True)
+            if self._is_whole_without(wanted, "its server answers with a web page"):
+                return False
+            raise DeployError(f"{wanted.url} answers with a web page and not with the file: give another address.")
         if wanted.sha256 and digest_of(part) != wanted.sha256:
             part.unlink()
             mark.unlink(missing_ok=True)
@@ -184,6 +200,19 @@ class Folder:
         part.replace(target)
         mark.unlink(missing_ok=True)
         return True
+
+    def _is_whole_without(self, wanted: Wanted, why: str) -> bool:
+        """Whether a mirror that was whole stays so although this file cannot be fetched, as its server may be gone.
+
+        An index that it has is kept. What it does not have beside others was looked for when it was made whole.
+        """
+        beside = wanted.path.rpartition("/")[0] + "/"
+        kept = not wanted.settled and self.has(wanted.path) and wanted.path in self.sealed
+        absent = wanted.optional and wanted.path not in self.sealed
+        if kept or (absent and any(path.startswith(beside) for path in self.sealed)):
+            self.tell(f"{'keep' if kept else 'leave out'} {wanted.path} ({why})")
+            return True
+        return False
 
 
 def check_url(option: str, url: str) -> str:
@@ -216,6 +245,13 @@ def ask(url: str, method: str, headers: Mapping[str, str], own: Mapping[str, str
     for name, value in (own or {}).items():
         request.add_unredirected_header(name, value)
     return urllib.request.urlopen(request, timeout=_TIMEOUT)
+
+
+def _is_page(path: Path) -> bool:
+    """Whether a file is a web page, as the owner of an address that changed hands answers with one for any path."""
+    with path.open("rb") as stream:
+        begin = stream.read(256).removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    return begin.startswith((b"<!doctype html", b"<html", b"<head"))
 
 
 def _size(wanted: Wanted) -> int:

@@ -27,6 +27,7 @@ from gaudi3_deploy.collection._release.node import said_system, system_name
 from gaudi3_deploy.collection._release.support_matrix import UNSUPPORTED, known_releases, support, torch_version
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.mirror import apt, dnf
+from gaudi3_deploy.mirror.alone import alone
 from gaudi3_deploy.mirror.download import Folder, Wanted
 from gaudi3_deploy.mirror.images import image
 from gaudi3_deploy.mirror.monitoring import Sources, distribution, epel, grafana
@@ -106,7 +107,13 @@ def fill(where: Path, request: Request, tell: Callable[[str], None]) -> tuple[Lo
     """
     asked = (request.python, request.index, request.extra_index)
     chosen = [wheel for each in request.requirements for wheel in wheels(each, *asked)]
-    folder = Folder.open(where, request.release, tell)
+    with alone(where):
+        return _filled(Folder.open(where, request.release, tell), request, chosen, tell)
+
+
+def _filled(
+    folder: Folder, request: Request, chosen: Sequence[Wanted], tell: Callable[[str], None]
+) -> tuple[Lock, int]:
     if request.monitoring and not any(system in SUITES for system in request.systems):
         tell(
             "Of the monitoring packages the mirror gets node_exporter for RHEL, and Grafana. Prometheus, Alertmanager "

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from gaudi3_deploy import given_file
-from gaudi3_deploy.collection._mirror import LOCK, poisoned
+from gaudi3_deploy.collection._mirror import LOCK, SCHEMA, poisoned
 from gaudi3_deploy.collection._printable import printable
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.messages import reason
@@ -51,7 +51,7 @@ class Lock:
     def text(self) -> str:
         """As it stands in the file."""
         files = [asdict(self.files[path]) for path in sorted(self.files)]
-        return json.dumps({"schema": 1, "release": self.release, "files": files}, indent=1) + "\n"
+        return json.dumps({"schema": SCHEMA, "release": self.release, "files": files}, indent=1) + "\n"
 
 
 def safe_path(path: str) -> bool:
@@ -81,8 +81,11 @@ def read(path: Path) -> Lock | None:
     """
     try:
         found = json.loads(given_file.read_text(path))
-        if found["schema"] != 1:
-            raise ValueError(f"its schema is {found['schema']!r}, and this program knows 1")
+        schema = found["schema"]
+        if isinstance(schema, int) and schema > SCHEMA:
+            raise UsageError(f"{path} has schema {schema}, which a later gaudi3-deploy has written: use that one.")
+        if schema != SCHEMA:
+            raise ValueError(f"its schema is {schema!r}, and this program knows {SCHEMA}")
         kept = [
             Kept(str(each["path"]), str(each["sha256"]), int(each["size"]), str(each["origin"]))
             for each in found["files"]

@@ -102,11 +102,18 @@ def test_what_answers_is_no_web_server_or_ends_early(answer: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"<html>", b"[]", b"null", b'{"schema": 1}', lock(schema=2), lock(files=[1]), b"\xff"]
+    "content", [b"<html>", b"[]", b"null", b'{"schema": 1}', lock(schema="2"), lock(files=[1]), b"\xff"]
 )
 def test_what_is_no_lock(content: bytes) -> None:
     said = refusal(mirror.lock_of, content, WHERE)
     assert said.startswith(f"What {WHERE}/lock.json answers is no lock of a mirror (")
+
+
+def test_a_lock_of_a_later_version_is_no_wrong_mirror() -> None:
+    assert refusal(mirror.lock_of, lock(schema=2), WHERE) == (
+        f"lock.json of the mirror {WHERE} has schema 2, and this version of gaudi3.scale reads 1: install the version "
+        "that filled it, or a later one."
+    )
 
 
 def test_a_mirror_of_another_release_or_without_a_part_is_refused_by_name() -> None:

@@ -1,0 +1,136 @@
+"""A mirror whose vendor is gone: what was sealed stays, whatever answers under the vendor's address now."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from gaudi3_deploy.collection._mirror import LOCK
+from gaudi3_deploy.errors import DeployError, UsageError
+from gaudi3_deploy.mirror import fill
+from gaudi3_deploy.mirror.sealed import verify
+
+from gaudi3_simulator.vendor.pytorch import paths
+from gaudi3_simulator.vendor.repository import build_repository
+from tests.served_folder import served
+
+RELEASE = "1.23.0-695"
+PAGE = b"\n<!DOCTYPE html><html><body>This domain is for sale</body></html>"
+
+
+@pytest.fixture(scope="module")
+def sealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole mirror, of a vendor who answered."""
+    root = tmp_path_factory.mktemp("vendor")
+    build_repository(root / "vault", [RELEASE])
+    tarball = paths(root / "vault", RELEASE)[0]
+    tarball.parent.mkdir(parents=True)
+    tarball.write_bytes(b"tarball")
+    with served(root / "vault") as url:
+        _fill(root / "mirror", url)
+    return root / "mirror"
+
+
+@pytest.fixture(name="mirror")
+def of_its_own(sealed: Path, tmp_path: Path) -> Path:
+    """A copy that a test may spoil."""
+    shutil.copytree(sealed, tmp_path / "mirror")
+    return tmp_path / "mirror"
+
+
+def _fill(where: Path, url: str) -> list[str]:
+    said: list[str] = []
+    fill.fill(where, fill.Request(RELEASE, ("Ubuntu 22.04",), f"{url}/artifactory"), said.append)
+    return said
+
+
+@contextmanager
+def answering(code: int, content: bytes) -> Iterator[str]:
+    """The address of a server that says the same of every path."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(code)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("code", "content", "why"),
+    [
+        (200, PAGE, "its server answers with a web page"),
+        (404, b"", "its server answers 404"),
+        (503, b"", "its server answers 503"),
+    ],
+    ids=["page", "404", "503"],
+)
+def test_what_was_sealed_stays_as_it_was(mirror: Path, code: int, content: bytes, why: str) -> None:
+    before = (mirror / LOCK).read_bytes()
+    with answering(code, content) as url:
+        said = _fill(mirror, url)
+    assert f"keep artifactory/debian/dists/jammy/InRelease ({why})" in said
+    assert (mirror / LOCK).read_bytes() == before and verify(mirror)[1] == []
+
+
+def test_a_server_that_is_not_there_is_no_hindrance_either(mirror: Path) -> None:
+    with answering(200, b"") as url:
+        pass
+    said = _fill(mirror, url)
+    kept = [line.split()[1] for line in said if line.startswith("keep ")]
+    assert kept[:2] == ["artifactory/api/gpg/key/public", "artifactory/debian/dists/jammy/InRelease"]
+    assert [line.split()[2].rpartition("/")[2] for line in said if line.startswith("leave out ")] == [
+        "pytorch_modules_py311-v2.9.0_1.23.0_695.tgz"
+    ]
+    assert verify(mirror)[1] == []
+
+
+def test_a_web_page_is_no_part_of_a_new_mirror(tmp_path: Path) -> None:
+    with (
+        answering(200, PAGE) as url,
+        pytest.raises(DeployError, match=r"gpg/key/public answers with a web page and not with the file: give another"),
+    ):
+        _fill(tmp_path / "mirror", url)
+    assert [path.name for path in (tmp_path / "mirror").rglob("*") if path.is_file()] == [LOCK]  # the unfinished one
+
+
+def test_what_was_spoilt_is_not_kept(mirror: Path) -> None:
+    (mirror / "artifactory/debian/dists/jammy/InRelease").write_text("spoilt")
+    with answering(200, PAGE) as url, pytest.raises(DeployError, match=r"InRelease answers with a web page"):
+        _fill(mirror, url)
+
+
+def test_two_at_once_are_one_after_the_other(mirror: Path) -> None:
+    held = os.open(mirror, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    try:
+        with pytest.raises(UsageError, match=r"mirror is being filled by another run: wait until it has ended"):
+            _fill(mirror, "http://127.0.0.1:9")
+    finally:
+        os.close(held)
+    assert verify(mirror)[1] == []
+
+
+def test_a_disk_that_takes_nothing_is_one_sentence(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_file: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DeployError, match=r"mirror cannot be written \(no space left on device\): mend that"):
+        _fill(mirror, "http://127.0.0.1:9")
