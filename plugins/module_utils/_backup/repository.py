@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Optional
 from .._refusal import Refusal
 from . import manifest, sftp
 from .manifest import FOLDER, LINK, Manifest
+from .moments import moment
 from .process import command
 
 TAG = "gaudi3-scale"
@@ -107,7 +108,7 @@ class Repository:
             return None
         if code != 0:
             raise Refusal(f"the repository cannot be read: {errors or f'restic ended with {code}'}")
-        listed = sorted(json.loads(output) or [], key=lambda each: str(each["time"]), reverse=True)
+        listed = sorted(json.loads(output) or [], key=lambda each: moment(str(each["time"])), reverse=True)
         return [_snapshot(each) for each in listed if len(each["paths"]) == 1]
 
     def make(self) -> None:

@@ -15,6 +15,7 @@ from .._refusal import Refusal
 from . import databases, manifest
 from .kinds import PROGRAMS, SQL, SQLITE, Item
 from .manifest import Entry, Manifest
+from .moments import refuse_later
 from .place import check, opened, private
 from .process import command
 from .repository import ITEMS, Repository, Snapshot
@@ -57,6 +58,8 @@ def choose(repository: Repository, host: str, wanted: str) -> tuple[Snapshot, Ma
                 f"{host} has"
             )
         known = named
+    elif known:
+        refuse_later(known[0].name, known[0].time, time.time(), "give the snapshot that is meant by its name")
     skipped: list[str] = []
     for snapshot in known:
         found = repository.manifest_of(snapshot)

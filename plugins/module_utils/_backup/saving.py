@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import os
 import re
+import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Optional
 
@@ -16,6 +17,7 @@ from .._refusal import Refusal
 from . import databases, manifest, tsdb
 from .kinds import PROGRAMS, SQL, SQLITE, TSDB, Item
 from .manifest import Entry, Manifest
+from .moments import refuse_later
 from .process import command
 from .repository import ITEMS, Repository, Snapshot
 from .tree import remove, take
@@ -154,6 +156,8 @@ def save(
     apart(items, root, folder, repository)
     with alone(folder, dry) as copy:
         known = repository.snapshots(host)
+        if known:
+            refuse_later(known[0].name, known[0].time, time.time(), f"see to it that restic forgets {known[0].name}")
         now, missing = stage(items, copy, root, host, kinds)
         digest = manifest.digest(now)
         newest = known[0] if known else None

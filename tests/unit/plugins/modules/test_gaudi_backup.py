@@ -170,6 +170,31 @@ def test_what_is_there_is_refused_by_name_and_kept_where_it_is_replaced(
     assert Path(kept[0], "more").read_text() == "new\n"
 
 
+def test_the_newest_is_the_newest_in_whatever_zone_it_was_made(
+    calls: tuple[Call, Call], machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """restic writes local times, and a night in autumn has one hour twice."""
+    back_up, restore = calls
+    monkeypatch.setenv("TZ", "Pacific/Kiritimati")  # 14 hours before London
+    older = back_up()
+    fence = machine / "var/lib/gaudi3-scale/health/fence.json"
+    fence.write_text('{"reason": "newer"}\n')
+    monkeypatch.setenv("TZ", "UTC")
+    newer = back_up()
+    assert (older["changed"], newer["changed"]) == (True, True)
+    fence.unlink()
+    assert restore(overwrite=True)["snapshot"] == newer["snapshot"] and "newer" in fence.read_text()
+
+    earlier = time.time() - 7200
+    monkeypatch.setattr(time, "time", lambda: earlier)
+    said = [call()["msg"] for call in calls]
+    for each, end in zip(
+        said, ("forgets " + newer["snapshot"], "give the snapshot that is meant by its name"), strict=True
+    ):
+        assert each.startswith(f"snapshot {newer['snapshot']} is of 20")
+        assert ", which is later than the clock of this machine (20" in each and each.endswith(f"{end}.")
+
+
 def test_only_what_changed_makes_a_new_snapshot_and_an_old_one_can_be_named(
     calls: tuple[Call, Call], machine: Path, tmp_path: Path
 ) -> None:
