@@ -74,6 +74,7 @@ def test_a_cable_in_another_port_is_a_finding(deploy: Deploy, site: Path) -> Non
         (("leaf1.cfg", "--port", "leaf2:1"), "--port names the switch leaf2, and no FILE is named after it"),
         (("leaf1.cfg", "--neighbours", "gaudi-1"), "The neighbours 'gaudi-1' name no host: give HOST=FILE"),
         (("leaf1.cfg", "--neighbours", "gaudi-1=odd.cfg"), "The neighbours of gaudi-1 are no answer of lldpcli"),
+        (("leaf1.cfg", *("--neighbours", "a=odd.cfg") * 2), "The neighbours of a are given 2 times: give them once."),
         (("leaf1.cfg", "--site", "a.yml"), "a.yml has switches: give a mapping of wanted, cables, host_mtus."),
         (("leaf1.cfg", "--site", "b.yml"), "wanted of b.yml is {'speed': 1}: give a mapping of mtu, pfc, dscp"),
         (("leaf1.cfg", "--site", "c.yml"), "cables of c.yml is no list of cables"),
@@ -108,6 +109,8 @@ def test_a_port_with_two_neighbours_and_a_host_with_none_are_named(deploy: Deplo
     (site / "two.json").write_text(json.dumps(twice))
     said = deploy.run("fabric", "cables", "gaudi-1=two.json", code=1)
     assert "gaudi-1 hl0 has two neighbours, leaf1 Ethernet1/1, leaf1 Ethernet2/1: look for a hub or a bridge" in said
+    said = deploy.run("fabric", "cables", "gaudi-1=gaudi-1.json", "gaudi-2=gaudi-1.json", code=1)
+    assert "gaudi-1 hl0 sees leaf1 Ethernet1/1, which gaudi-2 hl0 sees, too: ask these hosts again" in said
     (site / "none.json").write_text('{"lldp": [{}]}')
     assert "gaudi-2 sees no neighbour: take its ports up" in deploy.run("fabric", "cables", "gaudi-2=none.json", code=1)
 

@@ -132,7 +132,7 @@ cables:
 miswired:
   description:
     - Cables that are not as meant, with C(rule), C(host), C(port), C(given), C(wanted) and C(cure). The rule is
-      V(miswired), V(missing), V(doubled), V(unknown), or V(silent) for a host without an answer.
+      V(miswired), V(missing), V(doubled), V(shared), V(unknown), or V(silent) for a host without an answer.
   returned: success
   type: list
   elements: dict

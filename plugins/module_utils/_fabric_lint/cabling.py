@@ -160,6 +160,15 @@ def _value(value: Any) -> str:
     return ""
 
 
+def _shared(found: Sequence[Cable]) -> dict[tuple[str, str], list[Cable]]:
+    """Ports of switches that more than one port of hosts sees."""
+    ends: dict[tuple[str, str], list[Cable]] = {}
+    for cable in sorted({*found}):
+        if "?" not in (cable.switch, cable.switch_port):
+            ends.setdefault((cable.switch, cable.switch_port), []).append(cable)
+    return {end: cables for end, cables in ends.items() if len(cables) > 1}
+
+
 def compared(wanted: Sequence[Cable], found: Sequence[Cable], answered: Sequence[str]) -> list[Miswired]:
     """What is cabled otherwise than it was meant. Hosts that are not in ``answered`` are named, not skipped."""
     faults = []
@@ -185,6 +194,12 @@ def compared(wanted: Sequence[Cable], found: Sequence[Cable], answered: Sequence
             given = f"{there[0].switch} {there[0].switch_port}"
             cure = f"move the cable of {cable.host} {cable.port} from {given} to {goal}"
             faults.append(Miswired("miswired", cable.host, cable.port, given, goal, cure))
+    for end, sharing in sorted(_shared(found).items()):
+        for cable in sharing:
+            others = ", ".join(f"{each.host} {each.port}" for each in sharing if each != cable)
+            cure = f"ask these hosts again, as one answer may be old; else find out which switches are called {end[0]}"
+            given = f"{' '.join(end)}, which {others} sees, too"
+            faults.append(Miswired("shared", cable.host, cable.port, given, "a port of its own", cure))
     for (host, port), there in sorted(at.items()):
         given = ", ".join(f"{each.switch} {each.switch_port}" for each in there)
         if len(there) > 1:

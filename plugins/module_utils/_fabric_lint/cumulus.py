@@ -8,9 +8,16 @@ import re
 from dataclasses import dataclass, field
 
 from .._refusal import Refusal
-from .model import Port, Switch, Unread, about_subject, numbers
+from .model import Port, Switch, Unread, about_subject, numbers, whole
 
-_RANGE = re.compile(r"(\D*)(\d+)-(\d+)")
+_RANGE = re.compile(r"(\d+)-(\d+)")
+#: Commands about other subjects whatever words are in them: names, tags that are carried, interfaces of VLANs.
+_OTHERS = re.compile(
+    r"(system|router|vrf|service|evpn|nve|mlag|platform) .*|interface \S+ description .*"
+    r"|(interface \S+ )?bridge domain \S+ (vlan|type|vlan-vni-offset|multicast|stp)( .*)?"
+)
+#: No switch has more ports than a name with ranges may stand for.
+_MOST_PORTS = 2048
 #: What a port has where it names no profile of its own.
 _DEFAULT = "default-global"
 
@@ -24,18 +31,36 @@ class _Profiles:
     trusts: dict[str, str] = field(default_factory=dict)
     marks: dict[str, dict[int, dict[str, str]]] = field(default_factory=dict)
     of_port: dict[tuple[str, str], str] = field(default_factory=dict)
+    domains: dict[str, str] = field(default_factory=dict)
+    """Of each port, the bridge that it is a port of."""
+    untagged: dict[str, int] = field(default_factory=dict)
+    """The VLAN of frames without a tag of each bridge, for ports that have none of their own."""
 
 
 def names(text: str) -> list[str]:
-    """The ports of ``swp1-3,swp7``."""
+    """The ports of ``swp1-3,swp7``, ``swp1-3,7`` and ``swp1-2s0-3``."""
     found: list[str] = []
+    before = ""
     for part in text.split(","):
-        span = _RANGE.fullmatch(part)
-        if span and len(span[3]) < 5 and int(span[2]) <= int(span[3]):
-            found.extend(f"{span[1]}{number}" for number in range(int(span[2]), int(span[3]) + 1))
+        named = part
+        if part[:1].isdigit() and before:
+            named = before + part
         else:
-            found.append(part)
+            before = re.sub(r"\d.*", "", part)
+        found += _each(named)
     return found
+
+
+def _each(text: str) -> list[str]:
+    """The names that a name with ranges stands for; itself where it has none."""
+    span = _RANGE.search(text)
+    if span is None or len(span[2]) > 4 or not int(span[1]) <= int(span[2]):
+        return [text]
+    rest = _each(text[span.end() :]) if span.end() < len(text) else [""]
+    numbered = range(int(span[1]), int(span[2]) + 1)
+    if len(numbered) * len(rest) > _MOST_PORTS:
+        return [text]
+    return [f"{text[: span.start()]}{number}{end}" for number in numbered for end in rest]
 
 
 def read(name: str, text: str) -> Switch:
@@ -54,7 +79,7 @@ def read(name: str, text: str) -> Switch:
                 switch.ports.setdefault(each, Port(each))
         if known:
             continue
-        if about_subject(raw):
+        if about_subject(raw) and not _OTHERS.fullmatch(" ".join(words[2:])):
             line = " ".join(words)
             switch.unread.extend(Unread(f"line {number}", line, port) for port in ports or [""])
         else:
@@ -69,15 +94,23 @@ def read(name: str, text: str) -> Switch:
 def _command(switch: Switch, profiles: _Profiles, given: list[str]) -> bool:
     """Whether the command was understood, and then has been followed."""
     text = " ".join(given)
-    found = re.fullmatch(r"interface (\S+) link mtu (\d+)", text)
+    found = re.fullmatch(r"interface (\S+) link mtu (\d{1,6})", text)
     if found:
         for each in names(found[1]):
             switch.ports.setdefault(each, Port(each)).mtu = int(found[2])
         return True
-    found = re.fullmatch(r"interface (\S+) bridge domain \S+ (?:access|untagged) (\d+)", text)
+    found = re.fullmatch(r"interface (\S+) bridge domain \S+ (?:access|untagged) (\d{1,5})", text)
     if found:
         for each in names(found[1]):
             switch.ports.setdefault(each, Port(each)).vlan = int(found[2])
+        return True
+    found = re.fullmatch(r"bridge domain (\S+) untagged (\d{1,5})", text)
+    if found:
+        profiles.untagged[found[1]] = int(found[2])
+        return True
+    found = re.fullmatch(r"interface (\S+) bridge domain (\S+)", text)
+    if found:
+        profiles.domains.update(dict.fromkeys(names(found[1]), found[2]))
         return True
     found = re.fullmatch(r"interface (\S+) qos (pfc|mapping|congestion-control) profile (\S+)", text)
     if found:
@@ -123,6 +156,8 @@ def _profiles(switch: Switch, profiles: _Profiles, port: Port) -> None:
     for kind, known in (("pfc", profiles.pauses), ("mapping", profiles.maps), ("congestion-control", profiles.marks)):
         if of(kind) != _DEFAULT and of(kind) not in known:
             switch.unread.append(Unread(f"interface {port.name}", f"{kind} profile {of(kind)} is not there", port.name))
+    if port.vlan is None:
+        port.vlan = profiles.untagged.get(profiles.domains.get(port.name, ""))
     port.pfc = set(profiles.pauses.get(of("pfc"), set()))
     if profiles.trusts.get(of("mapping"), "l2") in ("l3", "both"):
         port.dscp = dict(profiles.maps.get(of("mapping"), {}))
@@ -130,8 +165,9 @@ def _profiles(switch: Switch, profiles: _Profiles, port: Port) -> None:
         low, high = said.get("min-threshold", ""), said.get("max-threshold", "")
         if said.get("ecn") == "disable":
             continue
-        if low.isdecimal() and high.isdecimal():
-            port.ecn[queue] = (int(low), int(high))
+        least, most = whole(low), whole(high)
+        if least is not None and most is not None:
+            port.ecn[queue] = (least, most)
         else:
             place = f"congestion-control {of('congestion-control')} traffic-class {queue}"
             switch.unread.append(Unread(place, f"thresholds {low or 'none'} and {high or 'none'}", port.name))

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from .._refusal import Refusal
-from .lines import Line, tree
+from .lines import Line, joined, tree
 from .model import Port, Switch, Unread, about_subject, bytes_of, is_other, numbers
 
 _MARK = re.compile(
@@ -19,7 +19,7 @@ _PAUSE = re.compile(r"priority-flow-control priority ([\d,-]+) no-drop")
 
 def read(name: str, text: str) -> Switch:
     """The switch of this running configuration. Raises Refusal where no interface is in it."""
-    top = tree(text)
+    top = joined(tree(text))
     switch = Switch(name, "eos")
     interfaces = [line for line in top if re.fullmatch(r"interface Ethernet\S+", line.text)]
     if not interfaces:
@@ -27,7 +27,7 @@ def read(name: str, text: str) -> Switch:
     dscp: dict[int, int] = {}
     profiles = {line.text[len("qos profile ") :]: line for line in top if line.text.startswith("qos profile ")}
     for line in top:
-        found = re.fullmatch(r"qos map dscp ([\d ,-]+) to traffic-class (\d+)", line.text)
+        found = re.fullmatch(r"qos map dscp ([\d ,-]+) to traffic-class (\d{1,3})", line.text)
         values = numbers(found[1].replace(" ", ",")) if found else None
         if found and values is not None:
             dscp.update(dict.fromkeys(values, int(found[2])))
@@ -55,7 +55,7 @@ def read(name: str, text: str) -> Switch:
 def _setting(switch: Switch, port: Port, line: Line, state: dict[str, bool], profiles: dict[str, Line]) -> None:
     text = line.text
     pause = _PAUSE.fullmatch(text)
-    if re.fullmatch(r"mtu \d+", text):
+    if re.fullmatch(r"mtu \d{1,6}", text):
         port.mtu = int(text.split()[1])
     elif text in ("priority-flow-control on", "priority-flow-control mode on"):
         state["on"] = True
@@ -70,12 +70,12 @@ def _setting(switch: Switch, port: Port, line: Line, state: dict[str, bool], pro
     elif text.startswith("switchport mode "):
         port.trunk = text.split()[2] == "trunk"  # also as "trunk phone"
         switch.others += 1
-    elif re.fullmatch(r"switchport (access|trunk native) vlan \d+", text):
+    elif re.fullmatch(r"switchport (access|trunk native) vlan \d{1,5}", text):
         port.vlans["trunk" in text] = int(text.split()[-1])
     elif re.fullmatch(r"service-profile \S+", text) and text.split()[1] in profiles:
         for each in profiles[text.split()[1]].below:
             _setting(switch, port, each, state, profiles if not each.text.startswith("service-profile") else {})
-    elif re.fullmatch(r"(uc-)?tx-queue \d+", text):
+    elif re.fullmatch(r"(uc-)?tx-queue \d{1,3}", text):
         for each in line.below:
             _mark(switch, port, int(text.split()[1]), each)
     else:

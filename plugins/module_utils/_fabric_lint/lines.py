@@ -45,3 +45,16 @@ def tree(text: str) -> list[Line]:
         if len(open_lines) < 20:
             open_lines.append((depth, line))
     return top
+
+
+def joined(top: list[Line]) -> list[Line]:
+    """The lines, with an interface that stands there twice once: what is below both belongs to it, the later last."""
+    first: dict[str, Line] = {}
+    found = []
+    for line in top:
+        known = first.setdefault(line.text, line) if line.text.startswith("interface ") else line
+        if known is line:
+            found.append(line)
+        else:
+            known.below.extend(line.below)
+    return found

@@ -51,6 +51,8 @@ class Switch:
     ports: dict[str, Port] = field(default_factory=dict)
     unread: list[Unread] = field(default_factory=list)
     """What may be about the linter's subject and was not understood."""
+    aliases: dict[str, str] = field(default_factory=dict)
+    """Names of ports by what the switch announces them as, where that is another."""
     others: int = 0
     """How many lines or tables are about something else."""
 
@@ -62,16 +64,22 @@ def numbers(text: str) -> Optional[set[int]]:
         first, dash, last = part.partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
             return None
-        if len(first) > 5 or len(last) > 5:
+        if len(first) > 5 or len(last) > 5 or int(last or first) < int(first):
             return None
         found.update(range(int(first), int(last or first) + 1))
     return found
 
 
+def whole(text: str) -> Optional[int]:
+    """A number in decimals; None of what is none, and of more digits than anything of a switch has."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 12 else None
+
+
 def bytes_of(amount: str, unit: str) -> Optional[int]:
     """An amount such as ``150 kbytes`` in bytes, a kilobyte being 1000 of them; None for units that are not of size."""
     factor = {"bytes": 1, "kbytes": 1000, "mbytes": 1000000}.get(unit)
-    return int(amount) * factor if factor and amount.isdecimal() else None
+    number = whole(amount)
+    return number * factor if factor and number is not None else None
 
 
 _SUBJECT = re.compile(rf"(?<![a-z0-9_/$.])(?:{'|'.join(SUBJECT)})")

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 
 from .._refusal import Refusal
-from .lines import Line, tree
+from .lines import Line, joined, tree
 from .model import Port, Switch, Unread, about_subject, bytes_of, is_other, numbers
 
 _MARK = re.compile(
@@ -29,7 +29,7 @@ class _Policies:
 
 def read(name: str, text: str) -> Switch:
     """The switch of this running configuration. Raises Refusal where no interface is in it."""
-    top = tree(text)
+    top = joined(tree(text))
     switch = Switch(name, "nxos")
     if not any(re.fullmatch(r"interface Ethernet\S+", line.text) for line in top):
         raise Refusal("the configuration has no 'interface Ethernet...': give NX-OS' 'show running-config'")
@@ -71,7 +71,7 @@ def _policy(switch: Switch, policies: _Policies, line: Line) -> None:
             listed = numbers(found[1]) if found else None
             paused |= listed or set()
             # The frame size of a class is the port's where the port has none; the linter asks for the port's.
-            if listed is None and not re.fullmatch(r"mtu \d+", each.text):
+            if listed is None and not re.fullmatch(r"mtu \d{1,6}", each.text):
                 _left(switch, each, "")
     elif line.text.startswith("policy-map type queuing"):
         marks = policies.marks.setdefault(words[-1], {})
@@ -89,7 +89,7 @@ def _policy(switch: Switch, policies: _Policies, line: Line) -> None:
 def _group(switch: Switch, policies: _Policies, mapped: dict[int, int], line: Line) -> None:
     named = line.text.split()[-1]
     for each in line.below:
-        found = re.fullmatch(r"set qos-group (\d+)", each.text)
+        found = re.fullmatch(r"set qos-group (\d{1,3})", each.text)
         if found and named in policies.classes:
             for dscp in policies.classes[named]:
                 mapped.setdefault(dscp, int(found[1]))  # the first class that matches counts
@@ -120,7 +120,7 @@ def _attach(switch: Switch, attached: dict[str, str], line: Line, port: str) -> 
 def _port(switch: Switch, policies: _Policies, attached: dict[str, str], port: Port, line: Line) -> None:
     paused = False
     for each in line.below:
-        if re.fullmatch(r"mtu \d+", each.text):
+        if re.fullmatch(r"mtu \d{1,6}", each.text):
             port.mtu = int(each.text.split()[1])
         elif each.text == "priority-flow-control mode on":
             paused = True
@@ -129,7 +129,7 @@ def _port(switch: Switch, policies: _Policies, attached: dict[str, str], port: P
         elif each.text.startswith("switchport mode "):
             port.trunk = each.text.split()[2] == "trunk"
             switch.others += 1
-        elif re.fullmatch(r"switchport (access|trunk native) vlan \d+", each.text):
+        elif re.fullmatch(r"switchport (access|trunk native) vlan \d{1,5}", each.text):
             port.vlans["trunk" in each.text] = int(each.text.split()[-1])
         elif each.text.startswith("service-policy "):
             _attach(switch, attached, each, port.name)

@@ -77,6 +77,7 @@ def look(
         verdict.cables += seen(host, answer)
     wanted_cables = [Cable(**{key: str(each[key]) for key in KEYS}) for each in cables]
     verdict.miswired = compared(wanted_cables, verdict.cables, list(neighbours))
+    _once(wanted_cables)
     names = [str(each["name"]) for each in switches]
     for name in names:
         if names.count(name) > 1:
@@ -89,7 +90,7 @@ def look(
         switch = read(str(each["name"]), str(each["syntax"]), text_of(str(each["name"]), str(each["path"])))
         ports = _ports(switch, each.get("ports"), plugged)
         behind = {
-            cable.switch_port: int(host_mtus[cable.host][cable.port])
+            _announced(switch, cable): int(host_mtus[cable.host][cable.port])
             for cable in plugged
             if cable.switch == switch.name and cable.port in host_mtus.get(cable.host, {})
         }
@@ -100,8 +101,23 @@ def look(
     return verdict
 
 
+def _announced(switch: Switch, cable: Cable) -> str:
+    """The port's name in the configuration, of which the host may have heard another one."""
+    return switch.aliases.get(cable.switch_port, cable.switch_port)
+
+
+def _once(cables: Sequence[Cable]) -> None:
+    """Refuse a table with two cables in one port."""
+    hosts = [f"{each.host} {each.port}" for each in cables]
+    for ends in (hosts, [f"{each.switch} {each.switch_port}" for each in cables]):
+        twice = next((each for each in ends if ends.count(each) > 1), "")
+        if twice:
+            raise Refusal(f"cables has {printable(twice, 200)} more than once: give the cable of each port once")
+
+
 def _ports(switch: Switch, given: Optional[Sequence[str]], plugged: set[Cable]) -> list[str]:
-    ports = sorted({*(given or []), *(cable.switch_port for cable in plugged if cable.switch == switch.name)})
+    named = {each if each in switch.ports else switch.aliases.get(each, each) for each in given or []}
+    ports = sorted(named | {_announced(switch, cable) for cable in plugged if cable.switch == switch.name})
     if not ports:
         raise Refusal(
             f"switch {switch.name}: no port of it is given and no host is plugged into it by that name: give "

@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from .._refusal import Refusal
-from .model import Port, Switch, Unread, numbers
+from .model import Port, Switch, Unread, numbers, whole
 
 _QOS_KEYS = {"pfc_enable", "dscp_to_tc_map", "tc_to_pg_map", "tc_to_queue_map", "pfc_to_queue_map", "pfcwd_sw_enable"}
 _READ = {
@@ -45,16 +45,25 @@ def read(name: str, text: str) -> Switch:
             switch.others += 1
     for port_name, row in tables["PORT"].items():
         mtu = str(row.get("mtu", ""))
-        port = switch.ports[port_name] = Port(port_name, mtu=int(mtu) if mtu.isdecimal() else None)
+        port = switch.ports[port_name] = Port(port_name, mtu=whole(mtu))
         if mtu and port.mtu is None:
             switch.unread.append(Unread(f"PORT|{port_name} mtu", mtu, port_name))
+        if str(row.get("pfc_asym", "off")) != "off":  # then it pauses for all priorities, whatever its map says
+            switch.unread.append(Unread(f"PORT|{port_name} pfc_asym", str(row["pfc_asym"]), port_name))
         _maps(switch, port, tables)
+    switch.aliases = _aliases(tables["PORT"])
     _marking(switch, tables)
     for key, row in tables.get("VLAN_MEMBER", {}).items():
         vlan, _bar, port_name = key.partition("|")
-        if port_name in switch.ports and row.get("tagging_mode") == "untagged" and vlan[4:].isdecimal():
-            switch.ports[port_name].vlan = int(vlan[4:])
+        if port_name in switch.ports and row.get("tagging_mode") == "untagged":
+            switch.ports[port_name].vlan = whole(vlan[4:])
     return switch
+
+
+def _aliases(rows: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """Ports by their aliases, which SONiC's lldpd announces them as; not those that two have."""
+    every = [str(row.get("alias") or "") for row in rows.values()]
+    return {alias: name for alias, name in zip(every, rows) if alias and every.count(alias) == 1}
 
 
 def _maps(switch: Switch, port: Port, tables: dict[str, Any]) -> None:
@@ -91,7 +100,8 @@ def _map(switch: Switch, port: Port, tables: dict[str, Any], table: str, named: 
     if not isinstance(rows, dict):
         switch.unread.append(Unread(f"PORT_QOS_MAP|{port.name}", f"{named} is not in table {table}", port.name))
         return {}
-    good = {int(k): int(v) for k, v in rows.items() if str(k).isdecimal() and str(v).isdecimal()}
+    pairs = [(whole(str(k)), whole(str(v))) for k, v in rows.items()]
+    good = {k: v for k, v in pairs if k is not None and v is not None}
     if len(good) != len(rows):
         switch.unread.append(Unread(f"{table}|{name}", "an entry is no pair of numbers", port.name))
     return good
@@ -118,5 +128,5 @@ def _marking(switch: Switch, tables: dict[str, Any]) -> None:
 
 
 def _limits(profile: dict[str, Any]) -> tuple[int, int] | None:
-    low, high = str(profile.get("green_min_threshold", "")), str(profile.get("green_max_threshold", ""))
-    return (int(low), int(high)) if low.isdecimal() and high.isdecimal() else None
+    low, high = (whole(str(profile.get(f"green_{end}_threshold", ""))) for end in ("min", "max"))
+    return (low, high) if low is not None and high is not None else None

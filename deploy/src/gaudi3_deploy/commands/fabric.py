@@ -105,7 +105,8 @@ def cables(
     lone = sorted(set(answers) - {cable.host for cable in found})
     if doubled:
         first = doubled[0]
-        raise DeployError(f"{printable(f'{first.host} {first.port} has two neighbours, {first.given}: {first.cure}')}.")
+        sees = f"sees {first.given}" if first.rule == "shared" else f"has two neighbours, {first.given}"
+        raise DeployError(f"{printable(f'{first.host} {first.port} {sees}: {first.cure}', 500)}.")
     if lone:
         raise DeployError(
             f"{printable(lone[0], 100)} sees no neighbour: take its ports up, and see whether lldpd runs there."
@@ -187,11 +188,14 @@ def _ports(given: Sequence[str]) -> dict[str, list[str]]:
 
 
 def pairs(given: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """Hosts and files of HOST=FILE. Raises UsageError for another form."""
+    """Hosts and files of HOST=FILE. Raises UsageError for another form, and for a host twice."""
+    hosts = [each.partition("=")[0] for each in given]
     for each in given:
         host, equals, path = each.partition("=")
         if not (host and equals and path):
             raise UsageError(f"The neighbours {each!r} name no host: give HOST=FILE, such as gaudi-1=gaudi-1.json.")
+        if hosts.count(host) > 1:
+            raise UsageError(f"The neighbours of {host} are given {hosts.count(host)} times: give them once.")
         yield host, path
 
 

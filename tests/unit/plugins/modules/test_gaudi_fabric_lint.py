@@ -50,6 +50,30 @@ def test_the_port_behind_a_host_is_judged_by_the_host_s_frames(run_module: Any, 
     ]
 
 
+def test_a_port_that_sonic_announces_by_its_alias_is_found(run_module: Any, tmp_path: Path) -> None:
+    (tmp_path / "leaf1").write_text(HEALTHY["sonic"][1].replace('"9100"', '"1500"'))
+    switch = {"name": "leaf1", "syntax": "sonic", "path": str(tmp_path / "leaf1"), "ports": ["etp1"]}
+    heard = {"type": "local", "value": "etp1"}
+    neighbours = {"gaudi-1": {"lldp": {"interface": {"hl0": {"chassis": {"leaf1": {}}, "port": {"id": heard}}}}}}
+    cable = {"host": "gaudi-1", "port": "hl0", "switch": "leaf1", "switch_port": "etp1"}
+    given = {"switches": [switch], "neighbours": neighbours, "cables": [cable], "host_mtus": {"gaudi-1": {"hl0": 9000}}}
+    result = run_module(gaudi_fabric_lint, **given)
+    assert [(each["rule"], each["port"]) for each in result["findings"]] == [("host-mtu", "Ethernet0")]
+    assert (result["cables"], result["miswired"]) == ([cable], [])
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"switch_port": "Ethernet2/1"}, "cables has gaudi-1 hl0 more than once: give the cable of each port once."),
+        ({"port": "hl1"}, "cables has leaf1 Ethernet1/1 more than once: give the cable of each port once."),
+    ],
+)
+def test_a_table_with_two_cables_in_one_port_is_refused(run_module: Any, other: dict[str, str], said: str) -> None:
+    cable = {"host": "gaudi-1", "port": "hl0", "switch": "leaf1", "switch_port": "Ethernet1/1"}
+    assert run_module(gaudi_fabric_lint, neighbours=NEIGHBOURS, cables=[cable, {**cable, **other}])["msg"] == said
+
+
 def test_a_cable_alone_makes_it_not_ok(run_module: Any) -> None:
     cable = {"host": "gaudi-1", "port": "hl0", "switch": "leaf1", "switch_port": "Ethernet2/1"}
     result = run_module(gaudi_fabric_lint, neighbours=NEIGHBOURS, cables=[cable])

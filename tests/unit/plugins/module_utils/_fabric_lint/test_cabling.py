@@ -90,6 +90,16 @@ def test_two_crossed_cables_are_both_named() -> None:
     assert faults[0].cure == "move the cable of gaudi-1 hl0 from leaf2 Ethernet1/1 to leaf1 Ethernet1/1"
 
 
+def test_two_hosts_that_see_one_port_are_both_named() -> None:
+    """Of two answers one is old, or two switches have one name."""
+    other = Cable("gaudi-2", "hl0", FIRST.switch, FIRST.switch_port)
+    faults = compared([], [FIRST, SECOND, other], ["gaudi-1", "gaudi-2"])
+    assert [(each.rule, each.host, each.given, each.wanted) for each in faults] == [
+        ("shared", "gaudi-1", "leaf1 Ethernet1/1, which gaudi-2 hl0 sees, too", "a port of its own"),
+        ("shared", "gaudi-2", "leaf1 Ethernet1/1, which gaudi-1 hl0 sees, too", "a port of its own"),
+    ]
+
+
 def test_missing_doubled_unknown_and_silent() -> None:
     stranger = Cable("gaudi-2", "hl7", "leaf1", "Ethernet1/1")
     doubled = Cable("gaudi-1", "hl1", "leaf9", "Ethernet7")

@@ -135,3 +135,70 @@ interface Ethernet1/1
 """
     switch = read("leaf1", syntax, text)
     assert [each.text for each in switch.unread] == ["l2 mtu 8000"]
+
+
+def test_ports_of_ranges_are_ports_of_their_own() -> None:
+    """A switch that splits its ports writes swp1-2s0-1, and what has one prefix without it."""
+    text = HEALTHY["cumulus"][1].replace("swp1-2 link", "swp1-2s0-1,swp5,7 link").replace("swp1 ", "swp1s0-1,7 ")
+    switch = read("leaf1", "cumulus", text)
+    assert sorted(switch.ports) == ["swp1s0", "swp1s1", "swp2s0", "swp2s1", "swp5", "swp7"]
+    assert lint(switch, ["swp1s0", "swp1s1", "swp7"], wanted(WANTED)) == []
+    assert [each.rule for each in lint(switch, ["swp2s1"], wanted({"mtu": 9000, "vlan": 10}))] == ["vlan"]
+    assert read("leaf1", "cumulus", "nv set interface swp1-9999s0-9999 link mtu 9000").ports.keys() == {
+        "swp1-9999s0-9999"
+    }
+
+
+def test_bridges_and_names_of_cumulus_are_other_subjects() -> None:
+    text = (
+        HEALTHY["cumulus"][1]
+        + """\
+nv set bridge domain br_default vlan 10,20
+nv set bridge domain br_default vlan 10 vni 10
+nv set bridge domain br_default type vlan-aware
+nv set interface swp1 bridge domain br_default vlan 10-20
+nv set interface swp1 description 'mtu 9000, vlan 7'
+nv set interface vlan10 ip address 10.1.10.2/24
+nv set system timezone Etc/UTC
+nv set system snmp-server mtu public
+"""
+    )
+    assert lint(read("leaf1", "cumulus", text), ["swp1"], wanted(WANTED)) == []
+    shared = text.replace("br_default access 10", "br_default") + "nv set bridge domain br_default untagged 10\n"
+    assert lint(read("leaf1", "cumulus", shared), ["swp1"], wanted(WANTED)) == []
+
+
+def test_a_port_that_pauses_all_is_named() -> None:
+    text = HEALTHY["sonic"][1].replace('"alias": "etp1"', '"alias": "etp1", "pfc_asym": "on"')
+    assert [each.given for each in lint(read("leaf1", "sonic", text), ["Ethernet0"], wanted(WANTED))] == [
+        "PORT|Ethernet0 pfc_asym: on"
+    ]
+    assert lint(read("leaf1", "sonic", text.replace('"on"', '"off"')), ["Ethernet0"], wanted(WANTED)) == []
+
+
+@pytest.mark.parametrize("syntax", ["eos", "nxos"])
+def test_a_port_that_stands_there_twice_has_what_both_say(syntax: str) -> None:
+    port, text = HEALTHY[syntax]
+    again = text + f"interface {port}\n   description again\n   mtu 1500\n"
+    found = lint(read("leaf1", syntax, again), [port], wanted(WANTED))
+    assert [(each.rule, each.given) for each in found] == [("mtu", "1500")]
+
+
+@pytest.mark.parametrize("syntax", sorted(HEALTHY))
+def test_a_number_that_no_switch_has_is_named_and_stops_nothing(syntax: str) -> None:
+    port, text = HEALTHY[syntax]
+    size = {"eos": "mtu 9214", "nxos": "  mtu 9216\n  switch", "sonic": '"mtu": "9100"', "cumulus": "link mtu 9216"}[
+        syntax
+    ]
+    spoilt = text.replace(size, size.replace("9", "9" * 5000, 1))
+    assert {each.rule for each in lint(read("leaf1", syntax, spoilt), [port], wanted(WANTED))} == {"mtu", "unread"}
+    low = text.replace("150000", "1" * 5000, 1).replace("150 kb", "1" * 5000 + " kb", 1)
+    assert {each.rule for each in lint(read("leaf1", syntax, low), [port], wanted(WANTED))} == {"ecn", "unread"}
+
+
+def test_a_list_that_runs_backwards_is_none() -> None:
+    text = HEALTHY["eos"][1].replace("priority 0-3", "priority 3-0")
+    assert {each.rule for each in lint(read("leaf1", "eos", text), ["Ethernet1/1"], wanted(WANTED))} == {
+        "pfc",
+        "unread",
+    }
