@@ -169,7 +169,9 @@ def _what(node: Node, at: Station, move: Move, table: Matrix) -> str:
     new = move.to
     if move.kind == "load" and len(set(map(version_of, node.packages.values()))) > 1:
         return f"Bring the whole package set to {new.release}, and load its driver"
-    back = at.release in table.releases and Release.parse(new.release) < Release.parse(at.release)
+    back = numbers(new.release)[:3] < numbers(at.release)[:3] or (
+        at.release in table.releases and Release.parse(new.release) < Release.parse(at.release)
+    )
     if move.kind == "release":
         how = " (synapseai_allow_downgrade=true)" if back else ""
         return f"Install {new.release} with its driver, firmware images and tools{how}, and load it"

@@ -132,6 +132,9 @@ def _known(table: Matrix, axis: str, value: str) -> None:
     if axis == "release" and not table.release_of(value):
         newest = few(list(table.releases[::-1]), 4)
         raise Refusal(f"Release {printable(value, 60)} is in no matrix: give one of {newest}.")
+    if axis in ("kernel", "python") and not numbers(value):
+        example = {"kernel": "6.8", "python": "3.12"}[axis]
+        raise Refusal(f"{axis} {printable(value, 60)} is no version: give its numbers, such as {example}.")
     if axis in ("torch", "vllm", "system", "generation"):
         every = dict.fromkeys(each.value for release in table.releases[::-1] for each in table.values(release, axis))
         if not any(each == value if axis in ("system", "generation") else matches(value, each) for each in every):

@@ -21,7 +21,12 @@ _FOLDER = re.compile(r"/gaudi-docker/(\d+\.\d+\.\d+)/")
 _TORCH_OF_IMAGE = re.compile(r"(?:pytorch-(?:upstream-)?installer|vllm-[\d.]+-ptupstream)-(\d+(?:\.\d+)*)")
 _OF_FORK = re.compile(r"[+-]Gaudi-(\d+\.\d+\.\d+)", re.I)
 _OF_FIRMWARE = re.compile(r"(?:hl-(?:gaudi\d?-)?)?(\d+\.\d+\.\d+)-fw-")
-_SYSTEM = re.compile(r"(ubuntu|redhat|red hat(?: enterprise linux)?|rhel)[ -]?(\d+\.\d+)(?:\.\d+)?", re.I)
+#: As matrices, /etc/os-release and /etc/redhat-release write it.
+_SYSTEM = re.compile(
+    r"(ubuntu|redhat|red hat(?: enterprise linux)?|rhel)[ -]?(?:release )?(\d+\.\d+)(?:\.\d+)?"
+    r"(?: LTS)?(?: \([\w ]+\))?",
+    re.I,
+)
 #: No version or name of a node is longer.
 LONGEST = 300
 
@@ -132,7 +137,10 @@ def _kernels(value: Any) -> Optional[tuple[str, ...]]:
 
 
 def system_name(text: str) -> str:
-    """A system by the matrix's name: ``RHEL 9.4`` and ``rhel9.4`` are ``RedHat 9.4``; what is unknown stays."""
+    """A system by the matrix's name; what is unknown stays.
+
+    ``RHEL 9.4``, ``rhel9.4`` and ``Red Hat Enterprise Linux 9.4 (Plow)`` are ``RedHat 9.4``.
+    """
     match = _SYSTEM.fullmatch(" ".join(text.split()))
     if match is None:
         return text

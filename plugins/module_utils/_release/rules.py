@@ -254,6 +254,18 @@ def _python(node: Node, table: Matrix, release: str, _keep: Sequence[str]) -> It
         )
 
 
+def _unknown(node: Node, table: Matrix, _release: str, _keep: Sequence[str]) -> Iterator[Finding]:
+    """Parts of which nothing can be said, so that nobody takes it for a yes."""
+    said = {"driver": node.driver, "packages": next(iter(sorted(node.packages.values())), ""), "plugin": node.plugin}
+    claims = node.claims()
+    for name, text in said.items():
+        if text and not table.release_of(claims.get(name, "")):
+            known = name in claims
+            why = f"of {claims[name]}, which is in no matrix" if known else f"of {text}, which names no release"
+            sentence = f"{_PARTS[name]} {why}: nothing is known of what goes with it."
+            yield Finding("known-release", UNCONFIRMED, (f"{name} {text}", "matrix"), name, sentence, UNCONFIRMED, "")
+
+
 def _tool(node: Node, _table: Matrix, _release: str, _keep: Sequence[str]) -> Iterator[Finding]:
     tool, driver = firmware_release(node.tool), version_of(node.driver) or ""
     if tool and driver and tool != driver:
@@ -282,5 +294,6 @@ RULES: tuple[Callable[[Node, Matrix, str, Sequence[str]], Iterator[Finding]], ..
     _image,
     _vllm,
     _python,
+    _unknown,
     _tool,
 )

@@ -110,6 +110,13 @@ def test_a_bare_node_gets_a_release() -> None:
     ]
 
 
+def test_the_way_from_a_later_release_than_any_known_is_a_way_back() -> None:
+    found = journey(Node.of({"system": "Ubuntu 24.04", "driver": "1.25.0"}), {"release": "1.24.1"})
+    assert [step.what for step in found.steps] == [
+        "Install 1.24.1-482 with its driver, firmware images and tools (synapseai_allow_downgrade=true), and load it"
+    ]
+
+
 def test_pairs_of_the_end_that_nothing_confirms_are_cautions() -> None:
     found = journey(Node.of({"system": "Ubuntu 24.04", "driver": "1.23.0"}), {"release": "1.24.2"})
     assert found.cautions == ("Nothing says that 1.24.2-481 is for Ubuntu 24.04.",)

@@ -71,6 +71,8 @@ def test_kernels_and_pythons_belong_to_systems() -> None:
         ({"torch": "3"}, "torch 3 is in no matrix: give one of 2.11.0, 2.10.0, 2.9.0"),
         ({"system": "Debian 12"}, "system Debian 12 is in no matrix: give one of Ubuntu 22.04, Ubuntu 24.04, RHEL 9.6"),
         ({"release": "1.25.0"}, "Release 1.25.0 is in no matrix: give one of 1.24.2-481, 1.24.1-482, 1.24.0-1007"),
+        ({"kernel": "generic"}, "kernel generic is no version: give its numbers, such as 6.8."),
+        ({"python": "py312"}, "python py312 is no version: give its numbers, such as 3.12."),
         ({"generation": "gaudi4"}, "generation gaudi4 is in no matrix: give one of gaudi2, gaudi3, gaudi."),
     ],
 )

@@ -56,6 +56,11 @@ def test_a_host_cannot_write_to_a_terminal() -> None:
         ("Red Hat Enterprise Linux 9.4", "RedHat 9.4"),
         ("ubuntu22.04", "Ubuntu 22.04"),
         ("Ubuntu 24.04.2", "Ubuntu 24.04"),
+        ("Ubuntu 22.04.5 LTS", "Ubuntu 22.04"),
+        ("Ubuntu 24.04.1 LTS (Noble Numbat)", "Ubuntu 24.04"),
+        ("Red Hat Enterprise Linux 9.4 (Plow)", "RedHat 9.4"),
+        ("Red Hat Enterprise Linux release 9.6 (Plow)", "RedHat 9.6"),
+        ("Ubuntu 24.04 and more", "Ubuntu 24.04 and more"),
         ("Debian 12", "Debian 12"),
     ],
 )

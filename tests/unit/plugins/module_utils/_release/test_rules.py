@@ -94,11 +94,25 @@ def test_what_is_kept_is_not_to_blame() -> None:
 
 def test_nothing_is_said_of_what_is_not_known() -> None:
     assert check(Node()) == []
-    assert check(Node.of({"driver": "9.9.9-1", "system": "Ubuntu 24.04", "torch": "3.0"})) == []
+
+
+@pytest.mark.parametrize(
+    ("versions", "said"),
+    [
+        ({"driver": "9.9.9-1", "torch": "3.0"}, "The loaded driver of 9.9.9, which is in no matrix: nothing is known"),
+        ({"driver": "v1.23.0"}, "The loaded driver of v1.23.0, which names no release: nothing is known of what goes"),
+        ({"plugin": "nightly"}, "PyTorch's plugin of nightly, which names no release: nothing is known of what goes"),
+        ({"packages": {"habanalabs-dkms": "9.9.9-1"}}, "Packages of 9.9.9, which is in no matrix: nothing is known of"),
+    ],
+)
+def test_what_cannot_be_judged_is_no_yes(versions: dict[str, Any], said: str) -> None:
+    (found,) = check(Node.of({"system": "Ubuntu 24.04", **versions}))
+    assert (found.rule, found.level, found.cure) == ("known-release", "unconfirmed", "")
+    assert found.sentence.startswith(said)
 
 
 def test_every_rule_is_tried_here() -> None:
-    assert len(RULES) == 13
+    assert len(RULES) == 14
 
 
 @pytest.mark.parametrize(
