@@ -262,6 +262,45 @@ def test_a_poisoned_wheel_in_a_mirror_is_refused_by_name(deploy: Deploy) -> None
     assert "OpenVEX has no document without statements" in said and not (deploy.folder / "x").exists()
 
 
+def test_of_two_records_of_one_id_the_one_that_was_changed_last_counts(tmp_path: Path) -> None:
+    """Whichever file it lies in: a folder that one adds to has older ones, too."""
+    for number, day in enumerate(("2026-01-02", "2026-03-01", "2025-12-31")):
+        record = {"id": "X", "modified": f"{day}T00:00:00Z", "summary": day}
+        (tmp_path / f"{number}.json").write_text(json.dumps(record))
+    assert [each.summary for each in advisories.read([tmp_path])] == ["2026-03-01"]
+
+
+def test_a_decision_on_a_hole_counts_for_a_distribution_s_record_of_it(tmp_path: Path) -> None:
+    (tmp_path / "one.json").write_text(json.dumps({"id": "UBUNTU-CVE-2026-1", "upstream": ["CVE-2026-1"]}))
+    (tmp_path / "two.json").write_text(json.dumps({"id": "USN-1-1", "upstream": ["CVE-2026-1", "CVE-2026-2"]}))
+    one, two = advisories.read([tmp_path])
+    row = ledger.Row("CVE-2026-1", ledger.AFFECTED, "", "said", "do", "source", "2026-11-30")
+    package = frozen.Package("deb", "openssl", "3.0.2-0ubuntu1")
+    assert (row.decides(one, package), row.decides(two, package)) == (True, False)
+
+
+def test_archives_in_a_folder_are_read_and_nothing_at_all_is_no_clean_bill(deploy: Deploy) -> None:
+    (deploy.folder / "osv/PyPI").mkdir(parents=True)
+    with pytest.raises(UsageError, match=r"osv has no OSV record: give JSON files, zip archives, or a folder of them"):
+        advisories.read([deploy.folder / "osv"])
+    with zipfile.ZipFile(deploy.folder / "osv/PyPI/all.zip", "w") as archive:
+        archive.writestr("X.json", json.dumps(MADE[4][0]))
+    assert [each.id for each in advisories.read([deploy.folder / "osv"])] == ["MADE-05"]
+
+
+def test_documents_go_where_they_can(deploy: Deploy) -> None:
+    (deploy.folder / "mirror").mkdir()
+    path = "pypi/wheels/numpy-2.1.0-py3-none-any.whl"
+    (deploy.folder / "mirror" / LOCK).write_text(Lock(RELEASE, {path: Kept(path, "0" * 64, 3, "x")}).text())
+    (deploy.folder / "a.json").write_text(json.dumps(MADE[4][0]))
+    words = ("mirror", "holes", "mirror", "a.json", "--openvex")
+    said = deploy.run(*words, "nowhere/x", code=2)
+    assert said == "gaudi3-deploy: nowhere/x cannot be written (no such file or directory): give another file.\n"
+    (deploy.folder / "link").symlink_to("kept")
+    deploy.run(*words, "link", code=1)
+    assert (deploy.folder / "link").is_symlink() and "MADE-05" in (deploy.folder / "kept").read_text()
+
+
 def test_what_is_no_advisory(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     for text in ("[", "[1]", "{}", json.dumps({**MADE[0][0], "affected": [1]}), "[" * 10_000):
@@ -282,7 +321,7 @@ def test_what_is_no_advisory(tmp_path: Path) -> None:
     path.write_text(
         json.dumps({"id": "X", "affected": [{"package": {"ecosystem": "PyPI", "name": "a"}, "ranges": [git]}]})
     )
-    (found,) = advisories.read([tmp_path])
+    (found,) = advisories.read([path])
     assert found.affected[0].reaches("1.0") is None and found.affected[0].ranges == ()
     with pytest.raises(DeployError):
         vex.openvex([], RELEASE, "now")

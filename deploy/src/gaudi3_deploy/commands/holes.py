@@ -16,6 +16,7 @@ from gaudi3_deploy.collection._mirror import LOCK, poisoned
 from gaudi3_deploy.collection._printable import printable
 from gaudi3_deploy.commands.mirror import Folder, mirror
 from gaudi3_deploy.errors import UsageError
+from gaudi3_deploy.messages import reason
 from gaudi3_deploy.mirror.sealed import read, write
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def holes(
     time = _time()
     for path, made in ((openvex, vex.openvex), (cyclonedx, vex.cyclonedx)):
         if path is not None:
-            write(path, made(verdicts, lock.release, time))
+            _write(path, made(verdicts, lock.release, time))
     said = [f"{path}: {what}" for path, what in poisoned(lock.files)]
     if as_json:
         print_json(
@@ -75,6 +76,17 @@ def holes(
         _print(settings, [*said, *listed, about])
     if said or any(each.status != "not_affected" for each in verdicts):
         raise typer.Exit(1)
+
+
+def _write(path: Path, text: str) -> None:
+    """A file whole or not at all; a pipe, a terminal or what a link leads to as it is there."""
+    try:
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            path.write_text(text)
+        else:
+            write(path, text)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written ({reason(error)}): give another file.") from None
 
 
 def _as_line(verdict: Verdict) -> str:

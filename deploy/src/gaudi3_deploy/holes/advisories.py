@@ -64,6 +64,8 @@ class Advisory:
     summary: str
     withdrawn: bool
     affected: tuple[Affected, ...]
+    modified: str = ""
+    """When it was last changed, as RFC 3339 in UTC, by whose letters two of one id are ordered."""
 
     @property
     def names(self) -> frozenset[str]:
@@ -102,30 +104,36 @@ def _within(key: order.Key, mine: Any, events: Sequence[tuple[str, str]]) -> boo
 
 
 def read(sources: Sequence[Path]) -> list[Advisory]:
-    """All records of files, folders and zip archives, each once: of one id, the one that comes last.
+    """All records of files, folders and zip archives, each once: of one id, the one that was changed last.
 
     Raises:
-        UsageError: A file cannot be read, or is no OSV record.
+        UsageError: A file cannot be read, or is no OSV record, or a source has none.
     """
     found: dict[str, Advisory] = {}
     for source in sources:
+        none = True
         for name, content in _contents(source):
+            none = False
             for record in _records(name, content):
-                found[record.id] = record
+                known = found.get(record.id)
+                if known is None or record.modified >= known.modified:
+                    found[record.id] = record
+        if none:  # else nothing known would look like nothing wrong
+            raise UsageError(f"{source} has no OSV record: give JSON files, zip archives, or a folder of them.")
     return [found[name] for name in sorted(found)]
 
 
 def _contents(source: Path) -> Iterator[tuple[str, bytes]]:
     try:
         if source.is_dir():
-            for path in sorted(source.rglob("*.json")):
-                yield printable(path), given_file.read_bytes(path)
+            for path in sorted(path for ending in ("json", "zip") for path in source.rglob(f"*.{ending}")):
+                yield from _contents(path)
             return
         with given_file.opened(source) as file:
             if not (file.seekable() and zipfile.is_zipfile(file)):
                 if file.seekable():
                     file.seek(0)
-                yield str(source), file.read()
+                yield printable(source), file.read()
                 return
             with zipfile.ZipFile(file) as archive:
                 for info in archive.infolist():
@@ -164,7 +172,14 @@ def _advisory(record: Mapping[str, Any]) -> Advisory:
             versions = tuple(map(str, each.get("versions") or ()))
             affected.append(Affected(str(package["ecosystem"]), str(package["name"]), versions, tuple(ranges)))
     summary = record.get("summary") or str(record.get("details") or "").partition("\n")[0]
-    aliases = tuple(map(str, record.get("aliases") or ()))
+    # A distribution's record of one hole names that as its upstream; a notice of several is none of them.
+    upstream = record.get("upstream") or ()
+    aliases = tuple(map(str, [*(record.get("aliases") or ()), *(upstream if len(upstream) == 1 else ())]))
     return Advisory(
-        str(record["id"]), aliases, printable(str(summary), 200), bool(record.get("withdrawn")), (*affected,)
+        str(record["id"]),
+        aliases,
+        printable(str(summary), 200),
+        bool(record.get("withdrawn")),
+        (*affected,),
+        str(record.get("modified") or ""),
     )
