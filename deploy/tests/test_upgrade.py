@@ -82,6 +82,13 @@ def test_what_is_refused_is_named_and_the_plan_cannot_be_used(deploy: Deploy, re
     assert deploy.run("upgrade", "check", "plan.json", "--reports", "reports", code=1).endswith(f"{sentence}\n")
 
 
+def test_a_report_that_is_a_copy_under_another_name_is_no_node(deploy: Deploy, reports: Path) -> None:
+    (reports / "gaudi-1 (1).json").write_text((reports / "gaudi-1.json").read_text())
+    said = deploy.run("upgrade", "plan", "1.23.0-695", "--reports", "reports", code=2)
+    assert said.startswith("gaudi3-deploy: reports/gaudi-1 (1).json is named after no node: name it NODE.json")
+    assert not (deploy.folder / "plan.json").exists()
+
+
 def test_a_plan_fits_until_a_node_is_another_one(deploy: Deploy, reports: Path) -> None:
     deploy.run("upgrade", "plan", "1.23.0-695", "--reports", "reports")
     said = deploy.run("upgrade", "check", "plan.json", "--reports", "reports")

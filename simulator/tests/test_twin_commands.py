@@ -140,6 +140,22 @@ def test_a_request_that_cannot_be_met_is_one_sentence(
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
 
 
+def test_words_of_a_report_reach_no_terminal_and_odd_bytes_stop_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = doctors()
+    report["new\x1b[2J"] = 1
+    report["sections"]["machine"]["data"]["kernel"] = "5.15\udcff\x1b[31m"
+    report["sections"]["modules"] = {"data": {"loaded": {"habanalabs": {"version": "1.23.0\udcff"}}}}
+    cards = report["sections"]["cards"]["data"]["cards"]
+    cards[0].update(numa_node="\udcff", net={"hl0": {"dev_port": 1, "flags": "none"}})
+    (tmp_path / "r.json").write_text(json.dumps(report))
+    assert main(["from-report", str(tmp_path / "r.json"), "--into", str(tmp_path / "twin"), "--node", "gaudi-1"]) == 0
+    said = capsys.readouterr().out
+    assert "kernel 5.15\\udcff\\x1b[31m (of the report)" in said and "  unknown   new\\x1b[2J\n" in said
+    assert "\x1b" not in said
+
+
 def test_a_fleet_names_hosts_without_a_report_and_reports_without_a_host(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

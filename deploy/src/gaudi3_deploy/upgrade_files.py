@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gaudi3_deploy import given_file
+from gaudi3_deploy.collection._printable import printable
 from gaudi3_deploy.collection._refusal import Refusal
 from gaudi3_deploy.collection._upgrade import planned
 from gaudi3_deploy.collection._upgrade.state import NodeState, held_of, of_report
@@ -38,7 +39,14 @@ def reports(folder: Path) -> dict[str, Reported]:
     """What each report NODE.json says. Raises UsageError where one cannot be read, or there is none."""
     if not folder.is_dir():
         raise UsageError(f"There is no folder {folder}: give the one that gaudi3.scale.doctor wrote its reports to.")
-    found = {path.stem: _report(path) for path in sorted(folder.glob("[!.]*.json"))}
+    paths = sorted(folder.glob("[!.]*.json"))
+    odd = next((path for path in paths if not planned.is_name(path.stem)), None)
+    if odd is not None:
+        raise UsageError(
+            f"{printable(odd, 300)} is named after no node: name it NODE.json, as gaudi3.scale.doctor does, or move it "
+            "away."
+        )
+    found = {path.stem: _report(path) for path in paths}
     if not found:
         raise UsageError(f"{folder} has no report NODE.json: have gaudi3.scale.doctor write one of each node.")
     return found

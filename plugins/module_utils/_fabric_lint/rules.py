@@ -75,8 +75,8 @@ def _pairs(given: Mapping[str, object], name: str) -> list[tuple[object, object]
 
 def _number(what: str, value: object, most: int) -> int:
     text = str(value)
-    if not text.isdecimal() or int(text) > most:
-        raise Refusal(f"the wanted {what} {text} is none: give a number from 0 to {most}")
+    if not text.isdecimal() or len(text) > 3 or int(text) > most:
+        raise Refusal(f"the wanted {what} {text[:60]} is none: give a number from 0 to {most}")
     return int(text)
 
 

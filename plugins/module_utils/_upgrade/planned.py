@@ -40,6 +40,11 @@ def unrehearsed(plan: Mapping[str, Any]) -> str:
     return digest(json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True))
 
 
+def is_name(name: str) -> bool:
+    """Whether a node of a plan can have this name."""
+    return _NAME.fullmatch(name) is not None
+
+
 def read(text: str) -> dict[str, Any]:
     """The plan in a file; ``Refusal`` where it is none, or not one that holds together."""
     if len(text) > MOST_BYTES:
@@ -65,10 +70,10 @@ def read(text: str) -> dict[str, Any]:
     if not all(isinstance(batch, list) for batch in batches) or not isinstance(plan.get("refusals"), list):
         raise Refusal(f"The plan has batches or refusals that are no lists: {_AGAIN}")
     every = [name for batch in batches for name in batch]
-    if sorted(map(str, every)) != sorted(nodes) or not all(_NAME.fullmatch(str(each)) for each in fleet):
+    if sorted(map(str, every)) != sorted(nodes) or not all(map(is_name, fleet)):
         raise Refusal(f"The plan's batches are not of its nodes, each once: {_AGAIN}")
     for name, node in nodes.items():
-        if name not in fleet or not _is_node(node, plan["release"]):
+        if name not in fleet or not _is_node(node, plan["release"], fleet[name]["packages"]):
             raise Refusal(f"The plan's steps of {printable(name, 60)} are none that it can have: {_AGAIN}")
     if firmware and any(len(batch) > 1 for batch in batches):
         raise Refusal(f"The plan would flash cards of more than one node at a time: {_AGAIN}")
@@ -78,7 +83,7 @@ def read(text: str) -> dict[str, Any]:
     return plan
 
 
-def _is_node(node: Any, release: str) -> bool:
+def _is_node(node: Any, release: str, there: Any) -> bool:
     if not isinstance(node, dict) or not isinstance(node.get("packages"), dict):
         return False
     up, back, before = node.get("up"), node.get("back"), node.get("before")
@@ -90,7 +95,10 @@ def _is_node(node: Any, release: str) -> bool:
         tuple(up) == steps.up(flashed, steps.PYTORCH in up)
         and tuple(back) == steps.back([steps.PACKAGES], up)
         and all(isinstance(each, list) and len(each) == 2 and all(map(_is_version, each)) for each in versions)
-        and all(each[1].startswith(release) and each[0].startswith(before) for each in versions)
+        and all(f"{each[1]}.".startswith(f"{release}.") for each in versions)
+        and all(f"{each[0]}.".startswith(f"{before}.") for each in versions)
+        # One that is left out would stay as it is on the way up, and be taken for one too many on the way back.
+        and {name: each[0] for name, each in node["packages"].items()} == there
         and _is_release(before)
     )
 

@@ -151,7 +151,8 @@ def difference(planned: Mapping[str, Any], present: Mapping[str, Any]) -> str:
         if was == now:
             continue
         if isinstance(was, Mapping) and isinstance(now, Mapping):
-            package = sorted(each for each in {*was, *now} if was.get(each) != now.get(each))[0]
+            both = {*was} & {*now}
+            package = min([*({*was} ^ {*now}), *(each for each in both if was[each] != now[each])])
             return (
                 f"its package {package} was {was.get(package) or 'not there'} and is {now.get(package) or 'not there'}"
             )

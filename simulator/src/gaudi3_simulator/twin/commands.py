@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from .. import RequestError
-from . import fleet, folder
+from . import fleet, folder, product
 from .replay import differences, replay
 from .reports import TABLE, open_report
 from .stand import arguments
 
 _MOST_SHOWN = 20
+#: Characters of a line that are shown.
+_WIDEST = 4000
 
 
 def from_report(path: Path, into: Path | None, name: str, again: bool) -> tuple[list[str], int]:
@@ -29,19 +31,25 @@ def from_report(path: Path, into: Path | None, name: str, again: bool) -> tuple[
         twin, state = folder.read(path)
         # The report is read anew: what a newer checkout sees in it counts.
         files = folder.make(folder.report_in(path, twin), state["node"])
-        return _replayed(files)
+        return _shown(*_replayed(files))
     report = open_report(path)
     files = folder.make(report, name)
     if again and into is None:
-        return _replayed(files)
+        return _shown(*_replayed(files))
     if into is None:
         raise RequestError("--into is missing: give a folder for the twin, or --replay to compare its verdicts alone.")
     folder.write(into, report, files)
     lines = [f"{into} is the twin of a {report.kind}", *described(files)]
     if not again:
-        return lines, 0
+        return _shown(lines, 0)
     more, code = _replayed(files)
-    return [*lines, *more], code
+    return _shown([*lines, *more], code)
+
+
+def _shown(lines: Iterable[str], code: int) -> tuple[list[str], int]:
+    """Lines with words of a report, none of which a terminal acts on."""
+    printable = product.part("_printable").printable
+    return [printable(line, _WIDEST) for line in lines], code
 
 
 def described(files: dict[str, str]) -> list[str]:
@@ -93,7 +101,8 @@ def from_inventory(inventory: Path, reports: Path, into: Path) -> list[str]:
     lines = [line for name, (_report, files) in made.items() for line in (f"{into / name}", *described(files))]
     lines += _named("hosts without a report", [host for host in wanted if host not in given])
     lines += _named("reports without a host", [path.name for host, path in given.items() if host not in wanted])
-    return [*lines, f"{len(made)} twins: bring them up with 'gaudi3-simulator up --twins {into}'"]
+    lines.append(f"{len(made)} twins: bring them up with 'gaudi3-simulator up --twins {into}'")
+    return _shown(lines, 0)[0]
 
 
 def _named(what: str, names: Iterable[str]) -> list[str]:

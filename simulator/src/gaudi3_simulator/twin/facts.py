@@ -267,7 +267,8 @@ def _checked(cards: list[CardFacts]) -> list[CardFacts]:
 
 def _release(packages: list[str], driver: str | None) -> str:
     """``x.y.z-build``: that of the packages, else that of the driver, else the simulator's own."""
-    number = driver.partition("-")[0] if driver else ""
+    named = re.match(r"\d+\.\d+\.\d+", driver or "")
+    number = named.group() if named else ""
     found = [match.group() for version in packages if (match := _RELEASE.match(version))]
     of_driver = [each for each in found if not number or each.partition("-")[0] == number]
     if of_driver:

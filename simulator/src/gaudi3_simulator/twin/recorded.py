@@ -14,6 +14,7 @@ from .reports import DOCTOR, Report
 from .values import dicts, is_address, mapping
 
 _PCI = "sys/bus/pci/devices"
+_HEX = re.compile(r"0x[0-9a-f]{1,8}", re.I)
 _SCRUBBED_MAC = "02:00:00:00:00:{:02x}"
 
 
@@ -132,7 +133,8 @@ def _lay_out(report: Report, folder: Path) -> None:
     def write(path: str, text: Any) -> None:
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(f"{text}\n")
+        # JSON has a byte that is no text as half of a character.
+        target.write_text(f"{text}\n", encoding="utf-8", errors="surrogateescape")
 
     for number, card in enumerate(dicts(report.section("cards").get("cards"))):
         address = str(card.get("address")).lower()
@@ -144,7 +146,7 @@ def _lay_out(report: Report, folder: Path) -> None:
             write(f"{_PCI}/{address}/iommu_group/type", card["iommu_type"])
         for place, net in enumerate(dicts([*mapping(card.get("net")).values()])):
             for name in ("dev_port", "operstate", "flags", "mtu"):
-                if net.get(name) is not None:
+                if net.get(name) is not None and (name != "flags" or _HEX.fullmatch(str(net[name]))):
                     write(f"{_PCI}/{address}/net/port{number}_{place}/{name}", net[name])
             write(f"{_PCI}/{address}/net/port{number}_{place}/address", _SCRUBBED_MAC.format(number * 24 + place))
     modules = report.section("modules")

@@ -42,6 +42,8 @@ def test_what_was_written_is_read() -> None:
         (lambda plan: plan["nodes"]["gaudi-1"]["up"].insert(1, "rm -rf /"), "steps of gaudi-1 are none"),
         (lambda plan: plan["nodes"]["gaudi-1"]["up"].pop(0), "steps of gaudi-1 are none"),
         (lambda plan: plan["nodes"]["gaudi-1"]["packages"].update(a=["1", "2"]), "steps of gaudi-1 are none"),
+        (lambda plan: plan["nodes"]["gaudi-1"]["packages"].popitem(), "steps of gaudi-1 are none"),
+        (lambda plan: plan["nodes"]["gaudi-1"].update(before="1.22.0-74"), "steps of gaudi-1 are none"),
         (lambda plan: plan["nodes"]["gaudi-1"].pop("before"), "steps of gaudi-1 are none"),
         (lambda plan: plan["nodes"]["gaudi-1"]["back"].clear(), "steps of gaudi-1 are none"),
     ],

@@ -106,6 +106,8 @@ def test_each_fact_that_differs_is_named() -> None:
     assert difference(planned, node().facts()) == ""
     other = node(versions={"packages": {**node().versions.packages, "habanalabs-thunk": "1.22.1-6"}})
     assert difference(planned, other.facts()) == "its package habanalabs-thunk was 1.22.0-740 and is 1.22.1-6"
+    nothing = {**planned, "packages": {**planned["packages"], "habanalabs-x": None}}
+    assert difference(nothing, planned) == "its package habanalabs-x was not there and is not there"
     assert difference(planned, node(cards=2).facts()) == "its number of cards was 3 and is 2"
     assert difference(planned, node(versions={"driver": ""}).facts()) == "its driver was 1.22.0-5f8fa9f and is unknown"
 
