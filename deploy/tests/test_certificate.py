@@ -99,6 +99,14 @@ def test_two_of_one_machine_are_compared(deploy: Deploy, signed: Path) -> None:
     assert deploy.run("certificate", "compare", signed.name, signed.name).endswith("nothing changed\n")
     answer = json.loads(deploy.run("certificate", "compare", signed.name, "later.json", "--json", code=1))
     assert len(answer["worse"]) == 1
+    put(deploy.folder / "reset.json", facts(taken_at=1_792_000_000.0))
+    put(deploy.folder / "worn.json", facts(rows=3))
+    assert deploy.run("certificate", "compare", "reset.json", "worn.json", code=1).splitlines()[1:] == [
+        "odd",
+        "  accel0 (AM0): replaced rows (cause Double Bit ECC) were 3 and are 0, and a row stays replaced",
+        "by the machine's clock from 2026-09-21 14:13 UTC to 2026-10-14 17:46 UTC: where that was wrong, it is the other "
+        "way round",
+    ]
     put(deploy.folder / "other.json", facts(serial="AX"))
     assert "These are two machines" in deploy.run("certificate", "compare", signed.name, "other.json", code=2)
 

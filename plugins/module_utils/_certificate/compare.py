@@ -41,6 +41,8 @@ class Comparison:
     changed: tuple[str, ...]
     earlier: str
     later: str
+    taken: tuple[float, float]
+    """When both were taken, in seconds since 1970 by the machine's clock, which their order follows."""
 
     def as_facts(self) -> dict[str, Any]:
         """Plain data."""
@@ -64,7 +66,9 @@ def compare(one: Certificate, other: Certificate) -> Comparison:
         if card.serial in common and there is not None:
             said += _card(card, there)
     kinds = {kind: tuple(text for key, text in said if key == kind) for kind in ("worse", "odd", "changed")}
-    return Comparison(**kinds, earlier=first.judgement.grade, later=last.judgement.grade)
+    return Comparison(
+        **kinds, earlier=first.judgement.grade, later=last.judgement.grade, taken=(before.taken_at, after.taken_at)
+    )
 
 
 def _machine(before: Evidence, after: Evidence) -> Iterator[tuple[str, str]]:

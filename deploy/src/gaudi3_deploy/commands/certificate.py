@@ -67,6 +67,11 @@ def compare(
         lines = [f"grade: {grades}"]
         for title, texts in (("worse", found.worse), ("odd", found.odd), ("changed", found.changed)):
             lines += [title, *(f"  {text}" for text in texts)] if texts else []
+        if found.odd:
+            first, last = map(page.moment, found.taken)
+            lines.append(
+                f"by the machine's clock from {first} to {last}: where that was wrong, it is the other way round"
+            )
         _print(context.obj, [*lines, *([] if len(lines) > 1 else ["nothing changed"])])
     if found.worse or found.odd:
         raise typer.Exit(1)
