@@ -104,8 +104,8 @@ def test_two_of_one_machine_are_compared(deploy: Deploy, signed: Path) -> None:
     assert deploy.run("certificate", "compare", "reset.json", "worn.json", code=1).splitlines()[1:] == [
         "odd",
         "  accel0 (AM0): replaced rows (cause Double Bit ECC) were 3 and are 0, and a row stays replaced",
-        "by the machine's clock from 2026-09-21 14:13 UTC to 2026-10-14 17:46 UTC: where that was wrong, it is the other "
-        "way round",
+        "by the machine's clock from 2026-09-21 14:13 UTC to 2026-10-14 17:46 UTC: where that was wrong, it is the "
+        "other way round",
     ]
     put(deploy.folder / "other.json", facts(serial="AX"))
     assert "These are two machines" in deploy.run("certificate", "compare", signed.name, "other.json", code=2)
