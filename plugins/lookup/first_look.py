@@ -80,7 +80,7 @@ from ansible.inventory.manager import IGNORED
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.display import Display
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._printable import printable
+from ansible_collections.gaudi3.scale.plugins.module_utils._printable import few, printable
 from ansible_collections.gaudi3.scale.plugins.module_utils._secrets_dir import misplaced
 from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.controller import (
@@ -96,7 +96,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._variables.given impo
     may_be_secret,
     plain,
 )
-from ansible_collections.gaudi3.scale.plugins.module_utils._variables.hooks import hooks_problem
+from ansible_collections.gaudi3.scale.plugins.module_utils._variables.hooks import differing_problem, hooks_problem
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.inventory import Inventory, inventory_problem
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.names import (
     OF_PLAYBOOKS,
@@ -163,7 +163,7 @@ class LookupModule(LookupBase):
             _FOUND["jobs"] = _lines(found)
         options = {name: each for roles in SPECIFICATIONS.values() for name, each in roles.items()}
         odd = [said for each in own.values() for said in simple_faults(each.raw, options, origin_of, is_encrypted)]
-        return _lines([*_hooks(own), *self._names(own), *odd, *_dictionaries(own), *found])
+        return _lines([*_hooks(own, self._loader.load_from_file), *self._names(own), *odd, *_dictionaries(own), *found])
 
     def _job_faults(self, own: Mapping[str, Variables], variables: Mapping[str, Any]) -> list[str]:
         gaudi = set((variables.get("groups") or {}).get("gaudi", ()))
@@ -228,10 +228,20 @@ def _sentences(name: str, own: Variables, seen: dict[tuple[str, int], list[str]]
     return seen[key]
 
 
-def _hooks(own: Mapping[str, Variables]) -> Iterator[str]:
+def _hooks(own: Mapping[str, Variables], read: Callable[[str], Any]) -> list[str]:
     """Why a site's own steps would not be done."""
-    folders = {str(value): value for host in own.values() if (value := host.value("gaudi_hooks_dir")) is not ...}
-    yield from filter(None, map(hooks_problem, folders.values()))
+    folders = {
+        name: host.value("gaudi_hooks_dir") if "gaudi_hooks_dir" in host.raw else "" for name, host in own.items()
+    }
+    unknown = [name for name, folder in folders.items() if folder is ...]
+    if unknown:
+        where = origin_of(own[unknown[0]].raw["gaudi_hooks_dir"])
+        return [
+            f"gaudi_hooks_dir{f' ({where})' if where else ''} cannot be evaluated on {few(unknown, 3)} before hosts "
+            "are asked: correct its template, or define what it names."
+        ]
+    problem = differing_problem(folders)
+    return [problem or hooks_problem(next(iter(folders.values()), ""), read)]
 
 
 def _site_problem(variables: Mapping[str, Any]) -> str:
@@ -300,7 +310,7 @@ def _once(name: str, look: Callable[[], str]) -> str:
 
 
 def _lines(faults: list[str]) -> str:
-    faults = list(dict.fromkeys(faults))
+    faults = list(dict.fromkeys(filter(None, faults)))
     more = len(faults) - _SHOWN
     return "\n".join([*faults[:_SHOWN], *([f"There are {more} more of these faults."] if more > 0 else [])])
 

@@ -41,6 +41,7 @@ _raw:
 
 from typing import Any, Optional
 
+from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.hooks import hook_file
@@ -52,5 +53,12 @@ class LookupModule(LookupBase):
     def run(self, terms: list[Any], variables: Optional[dict[str, Any]] = None, **kwargs: Any) -> list[str]:
         """Entry point of the lookup."""
         self.set_options(var_options=variables, direct=kwargs)
-        folder = str(self.get_option("folder") or "")
-        return [hook_file(folder, str(term)) for term in terms]
+        folder = kwargs.get("folder") or self._evaluated((variables or {}).get("gaudi_hooks_dir"))
+        return [hook_file(str(folder or ""), str(term)) for term in terms]
+
+    def _evaluated(self, given: Any) -> Any:
+        """A variable that is an option of a lookup comes as it was written, its template not evaluated."""
+        try:
+            return self._templar.template(given)
+        except AnsibleError:
+            return ""  # Refused by the first look, before a host is asked.

@@ -52,3 +52,40 @@ def test_a_misspelt_step_is_refused_before_a_host_is_asked(cluster: Cluster) -> 
     (message,) = run.messages()
     assert message.startswith(f"{folder}/before_driver.yml is a step of no phase: name it before_drivers.yml")
     assert {name for _host, name, _result in run.results()} == {"Refuse what cannot be meant"}
+
+
+def test_a_folder_that_follows_from_another_variable_is_found(cluster: Cluster) -> None:
+    cluster.gaudi(1, cards=1)
+    folder = steps(cluster, "before_fabric")
+    cluster.all |= {"mine": str(cluster.folder), "gaudi_hooks_dir": "{{ mine }}/hooks"}
+    run = cluster.play("fabric.yml", "--check", "--tags", "fabric")
+    assert run.returncode == 0, run.messages()
+    assert [host for host, name, _result in run.results() if name == "Mark before_fabric"] == ["gaudi-1"], folder
+
+
+def test_steps_that_would_not_be_done_are_refused_before_a_host_is_asked(cluster: Cluster) -> None:
+    """A folder of some hosts alone, one that nothing defines, a link to nothing, and what is no list of tasks."""
+    cluster.gaudi(1, cards=1)
+    cluster.add("mon", "monitoring", cards=0, system="debian")
+    folder = steps(cluster, "before_firewall")
+    file = folder / "before_firewall.yml"
+
+    def said() -> str:
+        run = cluster.play("site.yml", "--check", "--tags", "firewall")
+        assert run.returncode != 0
+        assert {name for _host, name, _result in run.results()} == {"Refuse what cannot be meant"}
+        return str(*run.messages())
+
+    cluster.variables["mon"]["gaudi_hooks_dir"] = str(folder)
+    assert said().startswith(f"gaudi_hooks_dir is not set on gaudi-1 and {folder} on mon: give all hosts the same")
+    cluster.all["gaudi_hooks_dir"] = "{{ nobody.has_this }}"
+    del cluster.variables["mon"]["gaudi_hooks_dir"]
+    assert "cannot be evaluated on gaudi-1, mon before hosts are asked" in said()
+    cluster.all["gaudi_hooks_dir"] = str(folder)
+    file.write_text("- hosts: all\n  tasks: []\n")
+    assert said() == f"{file} has a play in it: give its tasks alone, as in a role's tasks/main.yml."
+    file.write_text("- name: [\n")
+    assert said().startswith(f"{file} cannot be read (")
+    file.unlink()
+    file.symlink_to("nowhere")
+    assert said().startswith(f"{file} is no file, so that its steps would not be done: ")

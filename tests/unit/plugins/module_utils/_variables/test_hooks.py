@@ -5,8 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._variables.hooks import hook_file, hooks_problem
+from ansible_collections.gaudi3.scale.plugins.module_utils._variables.hooks import (
+    differing_problem,
+    hook_file,
+)
+from ansible_collections.gaudi3.scale.plugins.module_utils._variables.hooks import hooks_problem as problem_of
+
+
+def hooks_problem(folder: object) -> str:
+    return problem_of(folder, lambda path: yaml.safe_load(Path(path).read_text(encoding="utf-8")))
 
 
 def test_a_step_is_found_by_its_name(tmp_path: Path) -> None:
@@ -54,3 +63,39 @@ def test_other_files_may_lie_beside_them(tmp_path: Path) -> None:
     (tmp_path / "common.yml").write_text("")
     (tmp_path / "README.md").write_text("")
     assert hooks_problem(str(tmp_path)) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", ""),
+        ("---\n", ""),
+        ("- name: x\n  ansible.builtin.debug:\n", ""),
+        ("- hosts: all\n", "has a play in it: give its tasks alone"),
+        ("- ansible.builtin.import_playbook: x.yml\n", "has a play in it: give its tasks alone"),
+        ("name: x\n", "is no list of tasks: write it as"),
+        ("- x\n", "is no list of tasks: write it as"),
+        ("- [", "cannot be read (while parsing"),
+    ],
+)
+def test_a_step_is_read_before_anything_is_done(text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "after_fabric.yml"
+    file.write_text(text)
+    found = hooks_problem(str(tmp_path))
+    assert found.startswith(f"{file} {said}") if said else found == ""
+
+
+def test_a_step_that_is_no_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "after_train.yml").symlink_to("nowhere")
+    assert hooks_problem(str(tmp_path)).startswith(f"{tmp_path}/after_train.yml is no file, so that its steps")
+
+
+def test_all_hosts_have_one_folder() -> None:
+    assert (
+        differing_problem({})
+        == differing_problem({"a": "x", "b": "x"})
+        == differing_problem({"a": "", "b": None})
+        == ""
+    )
+    said = differing_problem({"a": "x", "b": "x", "c": ""})
+    assert said.startswith("gaudi_hooks_dir is x on a, b and not set on c: give all hosts the same folder")
