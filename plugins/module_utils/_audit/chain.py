@@ -23,6 +23,8 @@ from .._files import make_folder, open_to_read, sync_folder
 
 START = "0" * 64
 HASH = re.compile(r"[0-9a-f]{64}")
+#: No record has so many lines. A number with thousands of digits could not be counted on.
+MOST = 2**63
 #: Bytes that are read at once from the end.
 BLOCK = 65536
 
@@ -43,6 +45,7 @@ def parse(line: bytes) -> Optional[dict[str, Any]]:
     whole = (
         isinstance(number, int)
         and not isinstance(number, bool)
+        and 0 < number < MOST
         and isinstance(previous, str)
         and HASH.fullmatch(previous)
     )

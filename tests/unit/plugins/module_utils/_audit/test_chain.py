@@ -107,3 +107,13 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(OSError):
         chain.append(str(tmp_path / "audit.jsonl"), {})
     assert (tmp_path / "other").read_text() == "mine"
+
+
+def test_a_number_that_nobody_can_count_on_is_no_record_and_stops_no_writer(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    chain.append(str(path), {"what": 1})
+    forged = b'{"n":%s,"previous":"%s"}' % (b"9" * 4300, b"0" * 64)
+    path.write_bytes(path.read_bytes() + forged + b"\n")
+    chain.append(str(path), {"what": 2})
+    last = chain.parse(path.read_bytes().splitlines()[-1])
+    assert last is not None and (last["n"], last["after_cut"]) == (3, [len(forged)])
