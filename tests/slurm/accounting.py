@@ -9,7 +9,7 @@ from .modules import run_module
 def start(machine: Machine, password: str) -> None:
     """Run both, with what an earlier start left."""
     data = "/mnt/mysql"
-    machine.run("mkdir", "-p", "/run/mysqld")
+    machine.run("mkdir", "-p", "/run/mysqld", "/run/mariadbd")  # where a release has its socket
     if not (machine.folder / "mysql").exists():
         machine.run(
             "mariadb-install-db", "--no-defaults", "--user=root", "--basedir=/usr", f"--datadir={data}",
@@ -17,8 +17,7 @@ def start(machine: Machine, password: str) -> None:
         )  # fmt: skip
     machine.serve(
         "mariadbd", "mariadbd", "--defaults-file=/etc/slurm/mariadb.cnf", "--user=root", f"--datadir={data}",
-        "--log-error=/mnt/var/log/mariadb.log", "--socket=/run/mysqld/mysqld.sock",
-        "--pid-file=/run/mysqld/mysqld.pid",
+        "--log-error=/mnt/var/log/mariadb.log", "--pid-file=/run/mysqld/mysqld.pid",
     )  # fmt: skip
     wait_for("MariaDB", lambda: machine.run("mariadb", "-e", "SELECT 1", check=False).returncode == 0)
     make_database(machine, password)

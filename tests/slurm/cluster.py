@@ -15,11 +15,19 @@ from .machines import Machine, connect, plug, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 UNPACKED = ROOT / ".cache/slurm"
+OWN = "22.05"
+"""The release of Slurm of Debian 12, on which the tests run."""
+SUITES = {"24.11": "trixie", "26.05": "sid"}
+"""Where later releases are; sid goes on to the next one when Debian does."""
 PACKAGES = (
     "slurmctld", "slurmd", "slurmdbd", "slurm-client", "slurm-wlm-basic-plugins", "slurm-wlm-mysql-plugin", "munge",
     "libmunge2", "libhwloc15", "mariadb-server", "mariadb-server-core", "mariadb-client", "mariadb-client-core",
     "mariadb-common", "libmariadb3", "liburing2", "libaio1", "sudo",
 )  # fmt: skip
+#: What is asked for of another suite: the others follow from these. And programs of the machines.
+OWN_PACKAGES = ("slurmctld", "slurmd", "slurmdbd", "slurm-client", "slurm-wlm-basic-plugins", "slurm-wlm-mysql-plugin",
+                "munge", "mariadb-server", "mariadb-client")  # fmt: skip
+NEEDED = ("python3", "iproute2", "util-linux", "perl-base", "coreutils", "procps", "hostname")
 #: The index of each card by its module id, as a boot may give them: not in order, and another one on each node.
 MODULES = {
     "n1": {0: 3, 1: 0, 2: 1, 3: 2, 4: 7, 5: 6, 6: 5, 7: 4},
@@ -30,23 +38,50 @@ USER, OTHER = 2000, 2001
 PASSWORD = "accounting-of-a-test"
 
 
-def unpack() -> None:
-    """Fetch Debian's packages and unpack them, once."""
-    ready = UNPACKED / ".ready"
+def unpack(release: str = OWN) -> Path:
+    """The folder of a release's packages, which are fetched from Debian and unpacked once."""
+    place = UNPACKED if release == OWN else UNPACKED.with_name(f"slurm-{release}")
+    ready = place / ".ready"
     if ready.exists() and ready.read_text().split() == [*PACKAGES]:
-        return
-    shutil.rmtree(UNPACKED, ignore_errors=True)
-    UNPACKED.mkdir(parents=True)
-    if subprocess.run(["apt-get", "-qq", "download", *PACKAGES], cwd=UNPACKED, check=False).returncode:
-        subprocess.run(["apt-get", "-qq", "update"], check=True)
-        subprocess.run(["apt-get", "-qq", "download", *PACKAGES], cwd=UNPACKED, check=True)
-    for package in sorted(UNPACKED.glob("*.deb")):
-        subprocess.run(["dpkg", "-x", package, UNPACKED], check=True)
+        return place
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    for package in sorted(_download(place) if release == OWN else _download_from(SUITES[release], place)):
+        subprocess.run(["dpkg", "-x", package, place], check=True)
         package.unlink()
     # As the packages' alternatives name them: called otherwise, they take themselves for no daemons and know no gres.
     for name in ("slurmd", "slurmctld", "slurmstepd"):
-        (UNPACKED / "usr/sbin" / name).symlink_to(f"{name}-wlm")
+        (place / "usr/sbin" / name).symlink_to(f"{name}-wlm")
     ready.write_text("\n".join(PACKAGES))
+    return place
+
+
+def _download(place: Path) -> list[Path]:
+    """The packages of this machine's own Debian, which has what they need."""
+    if subprocess.run(["apt-get", "-qq", "download", *PACKAGES], cwd=place, check=False).returncode:
+        subprocess.run(["apt-get", "-qq", "update"], check=True)
+        subprocess.run(["apt-get", "-qq", "download", *PACKAGES], cwd=place, check=True)
+    return list(place.glob("*.deb"))
+
+
+def _download_from(suite: str, place: Path) -> list[Path]:
+    """The packages of another suite with all that they need, its C library too, by an apt that has nothing yet."""
+    apt = place / "apt"
+    for each in ("etc/preferences.d", "state/lists/partial", "cache/archives/partial"):
+        (apt / each).mkdir(parents=True)
+    (apt / "status").touch()
+    key = "/usr/share/keyrings/debian-archive-keyring.gpg"
+    (apt / "etc/sources.list").write_text(f"deb [signed-by={key}] http://deb.debian.org/debian {suite} main\n")
+    options = {
+        "Dir::Etc": apt / "etc", "Dir::State": apt / "state", "Dir::State::status": apt / "status",
+        "Dir::Cache": apt / "cache", "APT::Sandbox::User": "root", "APT::Install-Recommends": "false",
+        # A mirror that stands still is as good here.
+        "Acquire::Check-Valid-Until": "false",
+    }  # fmt: skip
+    command = ["apt-get", "-qq", *(word for name, value in options.items() for word in ("-o", f"{name}={value}"))]
+    subprocess.run([*command, "update"], check=True)
+    subprocess.run([*command, "--yes", "--download-only", "install", *OWN_PACKAGES, *NEEDED], check=True)
+    return list((apt / "cache/archives").glob("*.deb"))
 
 
 def write_executable(path: Path, text: str) -> None:
@@ -60,12 +95,12 @@ def write_executable(path: Path, text: str) -> None:
 class SlurmCluster:
     """The controller `control` and the nodes `n1` and `n2`."""
 
-    def __init__(self, folder: Path, options: str = "") -> None:
+    def __init__(self, folder: Path, options: str = "", release: str = OWN) -> None:
         """`options` go to the programs that Slurm calls."""
-        self.folder = folder
+        self.folder, self.release = folder, release
         self.folder.chmod(0o755)
         self.machines = {
-            name: Machine(name, address, folder / name, UNPACKED, 8 if name in MODULES else 0)
+            name: Machine(name, address, folder / name, unpack(release), 8 if name in MODULES else 0)
             for name, address in ADDRESSES.items()
         }
         self.shared = folder / "shared"
@@ -82,6 +117,8 @@ class SlurmCluster:
             self._write_files(machine)
             machine.start()
         connect(self.machines["control"], [self.machines[name] for name in MODULES])
+        said = self.admin("slurmd", "-V")
+        assert conf.release_of(said) == self.release, f"Debian's {SUITES.get(self.release, 'own')} has {said.strip()}"
         for name in ("control", *MODULES):
             self.start_services(name)
         self.wait_until(lambda: set(self.states().values()) == {"IDLE"}, "all nodes idle")

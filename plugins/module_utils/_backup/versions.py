@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 #: Releases of Slurm in their order. What is later is not known here, and is not refused.
-SLURM = ("20.02", "20.11", "21.08", "22.05", "23.02", "23.11", "24.05", "24.11", "25.05", "25.11")
+SLURM = ("20.02", "20.11", "21.08", "22.05", "23.02", "23.11", "24.05", "24.11", "25.05", "25.11", "26.05")
 #: From this one on, each reads what the three releases before have left; earlier ones two (slurm.schedmd.com/upgrades).
 _THREE_SINCE = "24.11"
 #: Items whose program is of Slurm, which alone refuses what is too old. The others take it over when they start.

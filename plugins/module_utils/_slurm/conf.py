@@ -30,8 +30,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 #: A partition called default would only say what others have.
 _PARTITION = re.compile(r"(?!(?i:default|all)$)[A-Za-z0-9][A-Za-z0-9_.-]*")
 _ACCOUNT = re.compile(r"[a-z0-9_][a-z0-9_.-]*")
-#: Releases of Slurm: 22.05 was run, the others are known from their documents.
-RUN, READ = ("22.05",), ("23.11", "24.05", "24.11", "25.05", "25.11", "26.05")
+#: Releases of Slurm that were run, and those that are known from their documents.
+RUN, READ = ("22.05", "24.11", "26.05"), ("23.11", "24.05", "25.05", "25.11")
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,10 @@ def version_problem(said: str) -> str:
     if not release or release in RUN or version_refusal(said):
         return ""
     if release in READ:
-        return f"Slurm {release} is known here from its documents alone, and 22.05 was run: try it on one node first."
+        return (
+            f"Slurm {release} is known here from its documents alone, and {', '.join(RUN[:-1])} and {RUN[-1]} were "
+            "run: try it on one node first."
+        )
     return f"Slurm {release} is not known here: try it on one node first."
 
 
@@ -264,7 +267,7 @@ def version_refusal(said: str) -> str:
     release = release_of(said)
     if not release:
         return "slurmd does not say which release it is: install Slurm 22.05 to 26.05."
-    if not RUN[0] <= release <= READ[-1]:
+    if not min(RUN + READ) <= release <= max(RUN + READ):
         return f"Slurm is {release}, and 22.05 to 26.05 are known here: install one of these."
     return ""
 

@@ -32,7 +32,7 @@ def read(path: Path, price: float, currency: str, gres: str = GRES) -> list[Char
     """One charge for each job of a file; `price` is of a card for an hour, `gres` what counts as one.
 
     A job that was requeued has a line for each time that it ran where sacct was asked with -D; they are added up. Steps
-    (12.batch) are part of their job and are skipped. Jobs of several clusters are told apart by a column Cluster.
+    (12.batch) are part of their job and are skipped. A column Cluster keeps jobs of several clusters apart.
     Raises ConfigError for a file that is none, for a line that cannot be read, for a job of two accounts, and where
     jobs have other things of a gres and none has a card.
     """

@@ -54,6 +54,11 @@ def test_what_an_older_program_has_left_is_read(item: str, installed: str, wante
             "the backup of slurm-accounting is of slurmdbd 22.05.11, and 25.11.0 on this machine reads what 24.05 and "
             "later have left: restore it where Slurm 23.11 is, start that, and upgrade from there",
         ),
+        (
+            "slurm-state", "slurmctld", "26.05.5", "24.05.1",
+            "the backup of slurm-state is of slurmctld 24.05.1, and 26.05.5 on this machine reads what 24.11 and later "
+            "have left: restore it where Slurm 25.11 is, start that, and upgrade from there",
+        ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_refused_with_the_way(

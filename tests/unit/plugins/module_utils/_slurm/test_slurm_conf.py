@@ -57,8 +57,9 @@ def test_a_program_is_bounded_and_ends_well() -> None:
     ("said", "problem"),
     [
         ("slurm-wlm 22.05.8", ""),
-        ("slurm 24.11.5", "Slurm 24.11 is known here from its documents alone, and 22.05 was run"),
-        ("slurm 26.05.5", "Slurm 26.05 is known here from its documents alone"),
+        ("slurm-wlm 24.11.5", ""),
+        ("slurm-wlm 26.05.5", ""),
+        ("slurm 25.05.2", "Slurm 25.05 is known here from its documents alone, and 22.05, 24.11 and 26.05 were run"),
         ("slurm 23.02.1", "Slurm 23.02 is not known here"),
     ],
 )
