@@ -208,6 +208,8 @@ def test_a_script_of_the_users_own_is_run_in_place_of_the_trainer(tmp_path: Path
         ({}, {"environment": {"folder": "/a"}}, "environment has folder, which the script uses for itself"),
         ({}, {"environment": {"UID": "5"}}, "environment has UID, which the shell sets: take it out"),
         ({}, {"environment": {"SECONDS": "5"}}, "environment has SECONDS, which the shell sets: take it out"),
+        ({}, {"nodes": 2**31}, "nodes is 2147483648, but it has to be less than or equal to 65533"),
+        ({}, {"cpu": 2**31}, "cpu is 2147483648, but it has to be less than or equal to 65533"),
         ({}, {"name": "a" * 64}, "but it has to be 1 to 63 letters"),
         ({}, {"setup": ["export A='x", "true"]}, "bash says: line 1: unexpected EOF while looking"),
         ({}, {"setup": ["if true; then"]}, "setup is no whole piece of a shell: bash says: line 2: syntax error"),

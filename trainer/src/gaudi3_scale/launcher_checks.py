@@ -9,6 +9,8 @@ from gaudi3_scale.config import Config
 
 OF_DEVICES = ("HABANA_VISIBLE_DEVICES", "HABANA_VISIBLE_MODULES", "HL_VISIBLE_DEVICES", "HLS_MODULE_ID")
 """Set by what gives a job its cards; with others it would get other jobs' cards."""
+MOST_NODES = 65533
+"""More than a cluster has; Slurm counts in 16 bits, and Kubernetes in 32."""
 LAUNCHER_SECONDS = 5
 """Seconds of stop_timeout that the launcher keeps for itself, as under systemd."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -5,6 +5,7 @@ What role trainer knows too has the same name here. There is a default where a s
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -21,10 +22,17 @@ from gaudi3_scale.kubernetes.quantities import (
     Subdomain,
     Text,
 )
+from gaudi3_scale.launcher_checks import MOST_NODES
 
 SOURCES = ("claim", "secret", "config_map", "host_path")
 READ_WRITE_MANY = "ReadWriteMany"
 _LAST_ID = 2**31 - 1
+_PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_IMAGE = re.compile(
+    r"(?:(?:localhost|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+|[A-Za-z0-9-]+(?=:)|\[[0-9A-Fa-f:]+\])(?::[0-9]+)?/)?"
+    rf"{_PART}(?:/{_PART})*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}})?(?:@[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[0-9a-f]{{32,}})?"
+)
+"""As container engines read it: what stands before the first / is a registry where it has a dot or a port."""
 """Of a user or group, to Kubernetes."""
 
 
@@ -92,7 +100,7 @@ class PodMonitorOptions(Section):
         description="by which it selects a PodMonitor, such as {release: prometheus}"
     )
     interval: str | None = Field(
-        None, pattern=r"^\d+(ms|s|m)$", description="between two scrapes, such as 15s; null = that of Prometheus"
+        None, pattern=r"^[0-9]+(ms|s|m)$", description="between two scrapes, such as 15s; null = that of Prometheus"
     )
     tls_config: dict[str, Any] | None = Field(
         None, description="tlsConfig of the PodMonitor; needed where the job file has metrics.certificate"
@@ -105,7 +113,7 @@ class ClusterOptions(Section):
     name: str = Field(description="of the job")
     namespace: Label = Field(description="in which it runs")
     image: str = Field(description="that has the trainer and its PyTorch, with a tag or digest")
-    nodes: int = Field(ge=1, description="number of nodes, each of which runs one pod")
+    nodes: int = Field(ge=1, le=MOST_NODES, description="number of nodes, each of which runs one pod")
     processes_per_node: int = Field(ge=1, le=1024, description="processes of a pod, each of which has a card")
     cpu: Cpu = Field(description="cores that a pod asks for, such as 128")
     memory: Memory = Field(description="of a pod without its huge pages, such as 800Gi")
@@ -165,8 +173,8 @@ class ClusterOptions(Section):
     @classmethod
     def _stays_the_same(cls, image: str) -> str:
         last = image.rpartition("/")[2]
-        if not image or image != image.strip() or any(char.isspace() for char in image):
-            raise ValueError("has to be the name of an image")
+        if not _IMAGE.fullmatch(image):
+            raise ValueError("has to be the name of an image, in lower-case letters but for the registry and the tag")
         if "@" not in last and (":" not in last or last.endswith((":", ":latest"))):
             raise ValueError("has no tag, or latest, which names another image tomorrow: give a tag or a digest")
         return image

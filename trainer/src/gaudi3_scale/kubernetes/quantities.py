@@ -10,8 +10,10 @@ from pydantic import AfterValidator, BeforeValidator
 UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 HUGE_PAGE = 2 * 2**20
 """Bytes of a page of hugepages-2Mi."""
-_BYTES = re.compile(r"(\d+)(Ki|Mi|Gi|Ti)")
-_CPU = re.compile(r"\d+(\.\d{1,3})?|\d+m")
+MOST = 2**63
+"""Bytes that a quantity stays below."""
+_BYTES = re.compile(r"([0-9]{1,19})(Ki|Mi|Gi|Ti)")
+_CPU = re.compile(r"[0-9]{1,9}(\.[0-9]{1,3})?|[0-9]{1,9}m")
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 """RFC 1123, as names of namespaces and labels of DNS are."""
 SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -28,7 +30,9 @@ def bytes_of(quantity: str) -> int:
     found = _BYTES.fullmatch(quantity)
     if found is None or not int(found[1]):
         raise ValueError("has to be a whole number above 0 with Ki, Mi, Gi or Ti, such as 800Gi")
-    return int(found[1]) * UNITS[found[2]]
+    if (amount := int(found[1]) * UNITS[found[2]]) >= MOST:
+        raise ValueError("has to be below 8388608Ti, which is as far as Kubernetes counts")
+    return amount
 
 
 def _memory(quantity: str) -> str:

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from gaudi3_scale.config.section import Section
+from gaudi3_scale.launcher_checks import MOST_NODES
 from gaudi3_scale.launcher_file import LauncherFile
 
 LAUNCHER = "the Slurm launcher"
@@ -99,9 +100,9 @@ class SlurmOptions(Section):
     """How the job runs on the cluster."""
 
     name: str = Field(description="of the job")
-    nodes: int = Field(ge=1, description="number of nodes")
+    nodes: int = Field(ge=1, le=MOST_NODES, description="number of nodes")
     processes_per_node: int = Field(ge=1, le=1024, description="processes of a node, each of which has a card")
-    cpu: int = Field(ge=1, description="processors that the job has on a node, such as 128")
+    cpu: int = Field(ge=1, le=65533, description="processors that the job has on a node, such as 128")
     time: Time = Field(description="limit, such as 24:00:00; the job saves before it and goes back into the queue")
     folder: Folder = Field(description="that all nodes share, for the folders of jobs, such as /shared/jobs")
 
