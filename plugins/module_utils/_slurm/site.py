@@ -171,8 +171,8 @@ def munge_key(given: str, made: str) -> str:
 def database_settings(memory: int) -> str:
     """What slurmdbd asks of MariaDB, on a host of that memory, in MB; it listens to this host alone.
 
-    MariaDB 11.6 and later isolate snapshots unless a setting says otherwise, and slurmdbd 26.05 says that it then ends at a write
-    that meets another one. A MariaDB that does not know the setting passes over it.
+    MariaDB 11.6 and later isolate snapshots unless a setting says otherwise, and slurmdbd 26.05 says that it then ends
+    at a write that meets another one. A MariaDB that does not know the setting passes over it.
     """
     pool = min(4096, max(1024, memory // 8)) if memory >= 4096 else max(128, memory // 4)
     return (
