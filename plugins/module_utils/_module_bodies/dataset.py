@@ -158,8 +158,10 @@ def _present(module: AnsibleModule, key: str) -> dict[str, Any]:
             recorded = _record(module, key)
     elif not module.check_mode and uses.is_ours(path, key):
         uses.asked(path, key)
-    if module.check_mode or not plan.reasons:
+    if module.check_mode:
         recorded = _record(module, key)
+    elif not plan.reasons:
+        recorded = _record_whole(module, key)
     result = {
         "changed": bool(plan.reasons or recorded),
         "folder": os.path.join(path, key),
@@ -172,11 +174,7 @@ def _present(module: AnsibleModule, key: str) -> dict[str, Any]:
 
 def _used(module: AnsibleModule, key: str) -> dict[str, Any]:
     """Record users of a set that is there."""
-    target = os.path.join(module.params["path"], key)
-    with uses.shared(module.params["path"], key):
-        if not os.path.isfile(os.path.join(target, index.INDEX)):
-            raise Refusal(f"{target} is not there, or not whole: bring the set first, as the playbook data does")
-        recorded = _record(module, key)
+    recorded, target = _record_whole(module, key), os.path.join(module.params["path"], key)
     result = {"changed": bool(recorded), "folder": target, "copied": 0, "copied_files": {}, "evicted": []}
     return {**result, **_diff(module, {}, [], recorded)}
 
@@ -191,6 +189,17 @@ def _unused(module: AnsibleModule, key: str) -> dict[str, Any]:
     target = os.path.join(path, key)
     result = {"changed": bool(gone), "folder": target, "copied": 0, "copied_files": {}, "evicted": []}
     return {**result, **_diff(module, {}, [], [], gone)}
+
+
+def _record_whole(module: AnsibleModule, key: str) -> list[str]:
+    """Record users of a set that is there, and that no other task removes meanwhile; Refusal where it is not."""
+    if not module.params["users"]:
+        return []
+    target = os.path.join(module.params["path"], key)
+    with uses.shared(module.params["path"], key):
+        if not os.path.isfile(os.path.join(target, index.INDEX)):
+            raise Refusal(f"{target} is not there, or not whole: bring the set first, as the playbook data does")
+        return _record(module, key)
 
 
 def _record(module: AnsibleModule, key: str) -> list[str]:
@@ -246,16 +255,18 @@ def _evict(module: AnsibleModule, keys: list[str]) -> None:
 def _absent(module: AnsibleModule, key: str) -> dict[str, Any]:
     path = module.params["path"]
     there = [each for each in (os.path.join(path, key), copy.draft_of(path, key)) if os.path.lexists(each)]
-    if there and not uses.is_ours(path, key):
+    ours = uses.is_ours(path, key)
+    if there and not ours:
         raise Refusal(f"{there[0]} was not copied by this module, which removes what it copied: remove it yourself")
-    if there:
+    # A removal that was killed leaves the files beside the set at last.
+    if ours:
         with _free(module, key):
             pass
         if not module.check_mode:
             with _alone(module):
                 _evict(module, [key])
-    result = {"changed": bool(there), "folder": os.path.join(path, key), "copied": 0, "copied_files": {}, "evicted": []}
-    return {**result, **_diff(module, {}, [key] if there else [])}
+    result = {"changed": ours, "folder": os.path.join(path, key), "copied": 0, "copied_files": {}, "evicted": []}
+    return {**result, **_diff(module, {}, [key] if ours else [])}
 
 
 def _text(path: str) -> bytes:

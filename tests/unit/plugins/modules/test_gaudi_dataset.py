@@ -21,6 +21,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._data.source import F
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.launch_command import NodeShare
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import JobSpec
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.unit import unit_text
+from ansible_collections.gaudi3.scale.plugins.module_utils._module_bodies import dataset
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_dataset
 
 KEY = "755fdfaaf01f"
@@ -149,6 +150,28 @@ def test_a_repair_that_is_killed_believes_no_changed_file(bring: Any, source: Pa
     # Until the first change of the disk the set is as it was, and only reading it tells.
     bring(verify=local.exists())
     assert tree(local) == tree(source)
+
+
+@pytest.mark.parametrize("name", ["rename", "unlink", "rmdir"])
+@pytest.mark.parametrize("left", [1, 2, 3, 8, 9])
+def test_a_removal_that_is_killed_is_ended_by_the_next_one(
+    bring: Any, source: Path, tmp_path: Path, name: str, left: int
+) -> None:
+    """What was left of it would have a set that is prepared there later taken for one that was copied."""
+    local = tmp_path / "local"
+    bring(users=["mine"])
+    bring(state="unused", users=["mine"])
+    if not (child := os.fork()):
+        _dies(os, name, left)
+        bring(state="absent")
+        os._exit(0)
+    os.waitpid(child, 0)
+    left_over = sorted(each.name for each in local.iterdir() if each.name != ".lock")
+    assert bring(state="absent", check=True)["changed"] is bool(left_over)
+    assert bring(state="absent")["changed"] is bool(left_over)
+    assert sorted(each.name for each in local.iterdir()) == [".lock"]
+    make(local / KEY)
+    assert bring(state="absent")["msg"].startswith(f"{local}/{KEY} was not copied by this module")
 
 
 def test_an_index_that_says_more_is_copied_alone(bring: Any, source: Path, tmp_path: Path) -> None:
@@ -404,6 +427,25 @@ def test_a_set_that_a_job_waits_for_stays(bring: Any, source: Path, tmp_path: Pa
     assert bring(state="unused", users=[job], **asks)["changed"] is False
     assert bring("other", budget_bytes=7000, **asks)["evicted"] == [KEY]
     assert sorted(each.name for each in local.iterdir()) == [".lock", ".other.lock", "other"]
+
+
+def test_a_set_that_goes_while_a_job_asks_for_it_is_not_kept_for_the_job(
+    bring: Any, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bring()
+    look = dataset._look
+
+    def evicted_after(*arguments: Any) -> Any:
+        plan = look(*arguments)
+        copy.remove(str(tmp_path / "local"), KEY)
+        (tmp_path / f"local/.{KEY}.lock").unlink()
+        return plan
+
+    monkeypatch.setattr(dataset, "_look", evicted_after)
+    refused = bring(users=["mine"])["msg"]
+    said = f"{tmp_path}/local/{KEY} is not there, or not whole: bring the set first, as the playbook data does."
+    assert refused == said
+    assert not (tmp_path / f"local/.{KEY}.users").exists()
 
 
 def test_what_the_unit_of_a_job_records_keeps_the_set(bring: Any, source: Path, tmp_path: Path) -> None:
