@@ -19,6 +19,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -38,6 +39,10 @@ from engine._slurm import cards, conf, draining
 ENVIRONMENT_FILES = ("/etc/gaudi3-scale/runtime.env", "/etc/gaudi3-scale/fabric.env")
 ANSWER = 10
 """Seconds for one call of Slurm's commands."""
+AGAIN = 8
+"""Seconds in which a controller that does not answer is asked again; the prolog has 45 in all."""
+UNANSWERED = re.compile("contact slurm controller|timed out|Zero Bytes|[Cc]ommunication|standby")
+"""What Slurm's commands say of a controller that does not answer (texts of 22.05.8, 24.11.5 and 26.05.5)."""
 PATIENCE = 40
 """Seconds for one examination, less than slurmd gives the health check."""
 EMPTY = 15
@@ -184,8 +189,26 @@ def send_away(job: str, why: str, again: bool) -> None:
     """Put a job back into the queue, or end it, and say why where `scontrol show job` shows it."""
     log(f"job {job}: {why}")
     slurm("scontrol", "update", f"JobId={job}", f"Comment={draining.OURS}{why}"[:300])
-    if not again or run(["scontrol", "requeue", job], ANSWER) is None:  # one of srun's own cannot wait
+    if not again or not requeue(job):
         slurm("scancel", job)
+
+
+def requeue(job: str) -> bool:
+    """Whether Slurm takes a job back: not one of srun's own, which cannot wait.
+
+    A controller that does not answer, as it starts again, is asked again; what it never answered ends no job.
+    """
+    deadline = time.monotonic() + AGAIN
+    while True:
+        said: list[str] = []
+        if run(["scontrol", "requeue", job], ANSWER, said) is not None:
+            return True
+        if said and not UNANSWERED.search(said[0]):
+            return False
+        if time.monotonic() >= deadline:
+            log(f"job {job} was not put back into the queue: Slurm does not answer")
+            return True
+        time.sleep(2)
 
 
 def drain(node: str, reason: str) -> None:
@@ -198,18 +221,24 @@ def slurm(*command: str) -> str:
     return run(command, ANSWER) or ""
 
 
-def run(command: Sequence[str], seconds: float) -> str | None:
-    """Up to a megabyte of what a command prints; None where it fails, or takes longer, and all of it is then ended."""
+def run(command: Sequence[str], seconds: float, said: list[str] | None = None) -> str | None:
+    """Up to a megabyte of what a command prints; None where it fails, or takes longer, and all of it is then ended.
+
+    ``said`` gets what one that fails by itself says of it.
+    """
+    errors = subprocess.DEVNULL if said is None else subprocess.PIPE
     with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
     ) as process:
         try:
-            output, _errors = process.communicate(timeout=seconds)
+            output, why = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             log(f"{command[0]} gave no answer in {seconds:g} s")
             return None
+    if process.returncode and said is not None:
+        said.append((why or b"")[:4096].decode("utf-8", "replace"))
     return output[: 1 << 20].decode("utf-8", "replace") if process.returncode == 0 else None
 
 
