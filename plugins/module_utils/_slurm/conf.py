@@ -27,6 +27,12 @@ LIMITS = {"prolog": 45, "task-prolog": 20, "epilog": 45, "health": 55}
 #: Words of AccountingStorageEnforce.
 ENFORCED = ("associations", "limits", "nojobs", "nosteps", "qos", "safe", "wckeys")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
+#: Longer, and tables of slurmdbd have names that MariaDB refuses.
+LONGEST_CLUSTER = 40
+#: slurm.conf takes them for words of its own as a NodeName.
+_WORDS = ("default", "all")
+#: slurmctld does not start with a number outside, and counts most of them in 16 bits.
+MOST = 65533
 #: A partition called default would only say what others have.
 _PARTITION = re.compile(r"(?!(?i:default|all)$)[A-Za-z0-9][A-Za-z0-9_.-]*")
 _ACCOUNT = re.compile(r"[a-z0-9_][a-z0-9_.-]*")
@@ -98,10 +104,8 @@ def _restarted(cluster: Cluster, nodes: Sequence[ComputeNode]) -> list[str]:
     """Lines whose change needs a restart."""
     if not nodes:
         raise Refusal("Slurm has no nodes: put hosts into the group gaudi")
-    names = (cluster.name, cluster.controller, *(node.name for node in nodes))
-    for text in (*names, *(node.host for node in nodes if node.host)):
-        if not _NAME.fullmatch(text):
-            raise Refusal(f"{text!r} cannot be a name in slurm.conf: use letters, digits, '.' and '-'")
+    _check_names(cluster, nodes)
+    _check_numbers(cluster, nodes)
     run = cluster.run_folder
     lines = [
         f"ClusterName={cluster.name}",
@@ -125,6 +129,35 @@ def _restarted(cluster: Cluster, nodes: Sequence[ComputeNode]) -> list[str]:
         *(_node_line(node) for node in nodes),
     ]
     return [*lines, *_own_settings(cluster, lines)]
+
+
+def _check_names(cluster: Cluster, nodes: Sequence[ComputeNode]) -> None:
+    names = (cluster.name, cluster.controller, *(node.name for node in nodes))
+    for text in (*names, *(node.host for node in nodes if node.host)):
+        if not _NAME.fullmatch(text):
+            raise Refusal(f"{text!r} cannot be a name in slurm.conf: use letters, digits, '.' and '-'")
+    for node in nodes:
+        if node.name.lower() in _WORDS:
+            raise Refusal(f"A node is called {node.name}, which slurm.conf takes for a word of its own: rename it")
+    if len(cluster.name) > LONGEST_CLUSTER:
+        raise Refusal(
+            f"slurm_cluster_name has {len(cluster.name)} characters, and slurmdbd takes {LONGEST_CLUSTER}: give a "
+            "shorter one"
+        )
+
+
+def _check_numbers(cluster: Cluster, nodes: Sequence[ComputeNode]) -> None:
+    """Refuse what slurmctld would not start with."""
+    given = {
+        "slurm_stop_timeout": (cluster.stop_timeout, 1, MOST, "seconds"),
+        "slurm_health_interval": (cluster.health_interval, 0, MOST, "seconds, 0 for never"),
+    }
+    for node in nodes:
+        given[f"slurm_processors of {node.name}"] = (node.processors, 1, MOST, "processors")
+        given[f"slurm_memory of {node.name}"] = (node.memory, 1, 2**40, "MB")
+    for name, (value, least, most, unit) in given.items():
+        if not least <= value <= most:
+            raise Refusal(f"{name} is {value}, and slurmctld takes {least} to {most} ({unit}): give one of these")
 
 
 def _node_line(node: ComputeNode) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from typing import Any
 
 import pytest
 
@@ -29,6 +30,25 @@ def test_nodes_have_their_cards_and_jobs_time_to_save() -> None:
 def test_a_name_that_would_write_another_line_is_refused(name: str) -> None:
     with pytest.raises(Refusal, match="cannot be a name in slurm"):
         conf.cluster_files(CLUSTER, [conf.ComputeNode(name, "10.0.0.1", 1, 1)])
+
+
+@pytest.mark.parametrize(
+    ("cluster", "node", "said"),
+    [
+        ({}, {"name": "default"}, "A node is called default, which slurm.conf takes for a word of its own: rename it"),
+        ({}, {"name": "ALL"}, "A node is called ALL, which slurm.conf takes for a word of its own"),
+        ({"name": "a" * 41}, {}, "slurm_cluster_name has 41 characters, and slurmdbd takes 40"),
+        ({"stop_timeout": -5}, {}, "slurm_stop_timeout is -5, and slurmctld takes 1 to 65533 (seconds): give one"),
+        ({"health_interval": 10**6}, {}, "slurm_health_interval is 1000000, and slurmctld takes 0 to 65533"),
+        ({}, {"processors": -4}, "slurm_processors of gaudi-1 is -4, and slurmctld takes 1 to 65533 (processors)"),
+        ({}, {"memory": -4}, "slurm_memory of gaudi-1 is -4, and slurmctld takes 1 to"),
+    ],
+)
+def test_what_slurmctld_would_not_start_with_is_refused(
+    cluster: dict[str, Any], node: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(Refusal, match=re.escape(said)):
+        conf.cluster_files(dataclasses.replace(CLUSTER, **cluster), [dataclasses.replace(NODES[0], **node), NODES[1]])
 
 
 def test_no_nodes_are_refused() -> None:
