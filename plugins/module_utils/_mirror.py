@@ -39,9 +39,6 @@ VENDOR = f"https://{REGISTRY}"
 WRAPPER_SOURCE = "https://raw.githubusercontent.com/HabanaAI/hccl_ofi_wrapper/bea1d6f65e2be76f5f703403787cb8a3fde5ebaa"
 #: torch's build for a CPU, for served models.
 TORCH_SOURCE = "https://download.pytorch.org/whl/cpu"
-#: Packages for RHEL 9 that Red Hat does not have.
-EPEL_SOURCE = "https://dl.fedoraproject.org/pub/epel/9/Everything/x86_64"
-EPEL_KEY_SOURCE = "https://dl.fedoraproject.org/pub/epel/RPM-GPG-KEY-EPEL-9"
 GRAFANA_SOURCE, GRAFANA_KEY_SOURCE = "https://apt.grafana.com", "https://apt.grafana.com/gpg.key"
 
 #: No mirror's lock is longer: it has about 200 bytes for each of a few hundred files.

@@ -14,8 +14,6 @@ from gaudi3_deploy import yaml_file
 from gaudi3_deploy.collection._mirror import (
     EPEL,
     EPEL_KEY,
-    EPEL_KEY_SOURCE,
-    EPEL_SOURCE,
     GRAFANA,
     GRAFANA_KEY,
     GRAFANA_KEY_SOURCE,
@@ -30,6 +28,9 @@ from gaudi3_deploy.mirror.download import Folder, Wanted
 
 #: What the roles prometheus, alertmanager and node_exporter install on Ubuntu.
 PACKAGES = ("prometheus", "prometheus-alertmanager", "prometheus-node-exporter")
+#: Packages for RHEL 9 that Red Hat does not have, and the key that signs them.
+EPEL_SOURCE = "https://dl.fedoraproject.org/pub/epel/9/Everything/x86_64"
+EPEL_KEY_SOURCE = "https://dl.fedoraproject.org/pub/epel/RPM-GPG-KEY-EPEL-9"
 #: What the role node_exporter installs on RHEL, of EPEL. The other roles do not run there.
 RPM_PACKAGES = ("node-exporter",)
 _POCKETS = ("", "-updates", "-security")
