@@ -42,6 +42,13 @@ options:
     description: The name of the machine in the repository.
     type: str
     required: true
+  cluster:
+    description:
+      - Of which cluster the backup is, where another one may have a machine of that name in the same repository.
+      - A backup is compared with those of this cluster alone, and the newest of them is restored. Where it is empty and
+        the repository has backups of named clusters, a restore is refused that does not name its snapshot.
+    type: str
+    default: ""
   kinds:
     description: What the machine is, which says where its state lies. What is not there is left out.
     type: list

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 from typing import Optional
@@ -17,6 +18,7 @@ from .tree import scan
 
 #: What SQLite leaves beside a database when it is killed, and would apply to another one in its place.
 BESIDE = ("-journal", "-wal", "-shm")
+_PLAIN = ("--batch", "--skip-column-names")
 
 
 def copy_sqlite(source: str, target: str, item: str) -> list[Entry]:
@@ -69,6 +71,14 @@ def copy_sql(database: str, target: str, item: str) -> list[Entry]:
     return [entry._replace(kind=PLAIN, mode=0o600) for entry in scan(target, item)]
 
 
+def sql_version() -> str:
+    """The server with its version, such as ``MariaDB 10.11.14``; empty where none answers."""
+    client = _program("mariadb", "mysql")
+    code, output, _errors = command([client, *_PLAIN, "--execute=SELECT VERSION()"]) if client else (1, "", "")
+    number = re.match(r"\d+\.\d+\.\d+", output)
+    return f"{'MariaDB' if 'MariaDB' in output else 'MySQL'} {number.group()}" if code == 0 and number else ""
+
+
 def sql_tables(database: str) -> Optional[list[str]]:
     """The tables of a database; None where there is no client or no such database."""
     client = _program("mariadb", "mysql")
@@ -89,7 +99,7 @@ def put_sql(database: str, dumped: str) -> None:
 
 
 def _ask(client: str, statement: str) -> str:
-    code, output, errors = command([client, "--batch", "--skip-column-names", f"--execute={statement}"])
+    code, output, errors = command([client, *_PLAIN, f"--execute={statement}"])
     if code != 0:
         raise Refusal(f"MariaDB does not answer ({errors}): start mariadb.service, and see that root may log in")
     return output

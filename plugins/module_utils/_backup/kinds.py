@@ -72,6 +72,8 @@ PROGRAMS: Mapping[str, tuple[str, ...]] = {
     "slurm-state": ("slurmctld", "-V"),
     "slurm-accounting": ("slurmdbd", "-V"),
 }
+#: By item that is a database's dump, under which name the version of the server is kept. An older one may not read it.
+SERVERS: Mapping[str, str] = {"slurm-accounting": "slurm-accounting.server"}
 #: Folders of a controller's user, where nothing else was chosen. The audit record lies beside the deployments.
 CONTROLLER: Mapping[str, str] = {
     "secrets": "~/.config/gaudi3-scale",

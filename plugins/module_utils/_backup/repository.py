@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 from .._refusal import Refusal
-from . import manifest, sftp
+from . import belonging, manifest, sftp
+from .belonging import Snapshot
 from .manifest import FOLDER, LINK, Manifest
 from .moments import moment
 from .process import command
@@ -23,6 +24,8 @@ from .process import command
 TAG = "gaudi3-scale"
 #: Of the tag that has the digest of a snapshot's manifest.
 DIGEST = "manifest-"
+#: Of the tags that say of which cluster and machine it is.
+CLUSTER, MACHINE = "cluster-", "machine-"
 #: Below a snapshot's folder.
 ITEMS = "items"
 _ABSENT = "Is there a repository at the following location"
@@ -33,16 +36,6 @@ _NOT_THERE = re.compile(r"does(?: not|n't) exist(?! in our records)|no such file
 #: Bytes of a name that are no text, for each of which restic lists U+FFFD.
 _NO_TEXT = re.compile("[\udc80-\udcff]")
 _TYPES = {FOLDER: "dir", LINK: "symlink"}
-
-
-class Snapshot(NamedTuple):
-    """One backup, as restic lists it."""
-
-    name: str
-    time: str
-    host: str
-    folder: str
-    digest: str
 
 
 @dataclass(frozen=True)
@@ -59,6 +52,8 @@ class Repository:
     """The private key for a store over SFTP; empty for what ssh has of its own."""
     ssh_known_hosts: str = ""
     """Lines with the host keys of such a store; empty for those that the machine knows."""
+    cluster: str = ""
+    """Of which cluster the backups are; empty where there is no other."""
 
     def check(self) -> None:
         """``Refusal`` of an address or a password that cannot be one, before anything is asked."""
@@ -75,6 +70,7 @@ class Repository:
                 f"repository is {self.address!r}: give an absolute path or an address of restic, such as "
                 "sftp:backup@store:/srv/gaudi or s3:https://store/bucket"
             )
+        belonging.check(self.cluster)
         sftp.check(self.address, self.ssh_key, self.ssh_known_hosts)
 
     @property
@@ -102,7 +98,7 @@ class Repository:
         return output
 
     def snapshots(self, host: str) -> Optional[list[Snapshot]]:
-        """Backups of one machine, the newest first; None where there is no repository."""
+        """Backups of all hosts of a name, the newest first; None where there is no repository."""
         code, output, errors = self._restic("snapshots", "--json", "--no-lock", "--tag", TAG, "--host", host)
         if code != 0 and _ABSENT in errors and _NOT_THERE.search(errors) and not _AWAY.search(errors):
             return None
@@ -115,11 +111,12 @@ class Repository:
         """Make it."""
         self._ask("init")
 
-    def add(self, folder: str, host: str, digest: str) -> str:
-        """Store a folder; the name of the snapshot. ``Refusal`` where it would lack a file."""
+    def add(self, folder: str, host: str, digest: str, machine: str) -> str:
+        """Store a folder of a machine; the name of the snapshot. ``Refusal`` where it would lack a file."""
         # A check or a prune that was killed has left its lock, which keeps everybody out. Locks in use stay.
         self._ask("unlock")
-        tags = ("--tag", f"{TAG},{DIGEST}{digest}")
+        of_machine = f",{MACHINE}{machine}" if machine else ""
+        tags = ("--tag", f"{TAG},{DIGEST}{digest},{CLUSTER}{self.cluster}{of_machine}")
         code, output, errors = self._restic("backup", "--json", "--host", host, *tags, folder)
         last = output.strip().splitlines()[-1:] or ["{}"]
         name = str(_parsed(last[0]).get("snapshot_id", ""))
@@ -155,12 +152,17 @@ class Repository:
         return folder + snapshot.folder
 
     def forget(self, host: str, keep: Mapping[str, int]) -> None:
-        """Remove what retention no longer keeps of one machine, and the locks of runs that were killed."""
+        """Remove what retention no longer keeps of one host, and the locks of runs that were killed.
+
+        What another cluster has under the same name is not counted and stays.
+        """
         kept = [part for name, count in keep.items() if count > 0 for part in (f"--keep-{name}", str(count))]
         if not kept:
             raise Refusal("nothing says what is kept: give at least one of last, daily, weekly and monthly above 0")
         self._ask("unlock")
-        self._ask("forget", "--tag", TAG, "--host", host, "--group-by", "host", *kept, "--prune")
+        others = any(each.cluster != self.cluster for each in self.snapshots(host) or ())
+        tag = f"{TAG},{CLUSTER}{self.cluster}" if others else TAG
+        self._ask("forget", "--tag", tag, "--host", host, "--group-by", "host", *kept, "--prune")
 
     def examine(self, share: str) -> None:
         """Have restic check its structure, and read that share of its data (such as 5%)."""
@@ -168,9 +170,14 @@ class Repository:
 
 
 def _snapshot(listed: Mapping[str, Any]) -> Snapshot:
-    digests = [tag[len(DIGEST) :] for tag in listed.get("tags") or [] if tag.startswith(DIGEST)]
+    digest, cluster, machine = (_of_tag(listed.get("tags") or [], begin) for begin in (DIGEST, CLUSTER, MACHINE))
     name = str(listed.get("short_id") or listed["id"])
-    return Snapshot(name, str(listed["time"]), str(listed["hostname"]), str(listed["paths"][0]), "".join(digests[:1]))
+    place = (str(listed["time"]), str(listed["hostname"]), str(listed["paths"][0]))
+    return Snapshot(name, *place, digest, cluster, machine)
+
+
+def _of_tag(tags: Sequence[str], begin: str) -> str:
+    return next((tag[len(begin) :] for tag in tags if tag.startswith(begin)), "")
 
 
 def _parsed(line: str) -> dict[str, Any]:

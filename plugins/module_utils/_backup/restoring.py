@@ -12,17 +12,18 @@ from typing import NamedTuple
 from .._files import sync_file, sync_folder, sync_tree
 from .._printable import few, printable
 from .._refusal import Refusal
-from . import databases, manifest
-from .kinds import PROGRAMS, SQL, SQLITE, Item
+from . import belonging, databases, manifest
+from .belonging import Snapshot
+from .kinds import PROGRAMS, SERVERS, SQL, SQLITE, Item
 from .manifest import Entry, Manifest
 from .moments import refuse_later
 from .place import check, opened, private
 from .process import command
-from .repository import ITEMS, Repository, Snapshot
+from .repository import ITEMS, Repository
 from .room import check_room
 from .saving import alone, apart, entries_of, path_of, versions
 from .tree import is_empty, numbers_of, put, remove, scan
-from .versions import refusal
+from .versions import refusal, server_refusal
 
 #: A draft beside the place of an item, until it is whole.
 DRAFT = ".gaudi3-restore"
@@ -45,7 +46,8 @@ class Restored(NamedTuple):
 def choose(repository: Repository, host: str, wanted: str) -> tuple[Snapshot, Manifest, list[str]]:
     """The snapshot that is restored: the newest whole one, or one by its name.
 
-    ``Refusal`` where there is none, and of one that is named and not whole or has another layout.
+    ``Refusal`` where there is none or it could be another cluster's, and of one that is named and not whole or has
+    another layout.
     """
     known = repository.snapshots(host)
     if known is None:
@@ -57,9 +59,12 @@ def choose(repository: Repository, host: str, wanted: str) -> tuple[Snapshot, Ma
                 f"snapshot is {wanted!r}: give latest or one of {few([each.name for each in known]) or 'none'}, which "
                 f"{host} has"
             )
+        belonging.refuse_other(named[0], repository.cluster)
         known = named
-    elif known:
-        refuse_later(known[0].name, known[0].time, time.time(), "give the snapshot that is meant by its name")
+    else:
+        known = belonging.meant(known, repository.cluster, host)
+        if known:
+            refuse_later(known[0].name, known[0].time, time.time(), "give the snapshot that is meant by its name")
     skipped: list[str] = []
     for snapshot in known:
         found = repository.manifest_of(snapshot)
@@ -190,8 +195,13 @@ def _sweep(items: Sequence[Item], root: str) -> None:
 def _admit(found: Manifest, items: Sequence[Item], root: str, dry: bool) -> None:
     """Refuse an older program, owners that nobody knows, a mount, and a service that runs."""
     present = versions([item.name for item in items], root)
+    servers = {kept: name for name, kept in SERVERS.items()}
     for name, version in present.items():
-        said = refusal(name, PROGRAMS[name][0], version, found.versions.get(name, ""))
+        wanted = found.versions.get(name, "")
+        if name in servers:
+            said = server_refusal(servers[name], version, wanted)
+        else:
+            said = refusal(name, PROGRAMS[name][0], version, wanted)
         if said:
             raise Refusal(said)
     for item in items:

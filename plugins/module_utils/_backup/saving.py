@@ -14,12 +14,13 @@ from typing import NamedTuple, Optional
 
 from .._files import make_folder, make_in, write_file
 from .._refusal import Refusal
-from . import databases, manifest, tsdb
-from .kinds import PROGRAMS, SQL, SQLITE, TSDB, Item
+from . import belonging, databases, manifest, tsdb
+from .belonging import Snapshot
+from .kinds import PROGRAMS, SERVERS, SQL, SQLITE, TSDB, Item
 from .manifest import Entry, Manifest
 from .moments import refuse_later
 from .process import command
-from .repository import ITEMS, Repository, Snapshot
+from .repository import ITEMS, Repository
 from .tree import remove, take
 
 #: Below the folder of the copies. Always the same, as restic compares a snapshot with the one before by its path.
@@ -95,6 +96,9 @@ def versions(items: Sequence[str], root: str) -> dict[str, str]:
             number = re.search(r"\d+\.\d+(\.\d+)?", output or errors)
             if number and code == 0:
                 found[name] = number.group()
+        server = databases.sql_version() if name in SERVERS else ""
+        if server:
+            found[SERVERS[name]] = server
     return found
 
 
@@ -156,11 +160,13 @@ def save(
     apart(items, root, folder, repository)
     with alone(folder, dry) as copy:
         known = repository.snapshots(host)
-        if known:
-            refuse_later(known[0].name, known[0].time, time.time(), f"see to it that restic forgets {known[0].name}")
+        mine, machine = belonging.own(known or [], repository.cluster), belonging.machine_of(root)
+        if mine:
+            refuse_later(mine[0].name, mine[0].time, time.time(), f"see to it that restic forgets {mine[0].name}")
+        belonging.refuse_two_machines(mine, host, machine)
         now, missing = stage(items, copy, root, host, kinds)
         digest = manifest.digest(now)
-        newest = known[0] if known else None
+        newest = mine[0] if mine else None
         if newest and newest.digest == digest and not repository.lacks(newest, now):
             return Saved(False, newest.name, now, now, missing)
         before = _before(repository, newest) if shows and newest else None
@@ -168,7 +174,7 @@ def save(
             return Saved(True, "", before, now, missing)
         if known is None:
             repository.make()
-        name = repository.add(copy, host, digest)
+        name = repository.add(copy, host, digest, machine)
         lacking = repository.lacks(Snapshot(name, "", host, copy, digest), now)
         if lacking:
             raise Refusal(

@@ -14,9 +14,12 @@ _THREE_SINCE = "24.11"
 _OF_SLURM = ("slurm-state", "slurm-accounting")
 
 
-def older(installed: str, wanted: str) -> bool:
-    """Whether a program is older than the one whose data it is to read; False where one is not known."""
-    ours, theirs = (re.findall(r"\d+", each)[:2] for each in (installed, wanted))
+def older(installed: str, wanted: str, parts: int = 2) -> bool:
+    """Whether a program is older than the one whose data it is to read; False where one is not known.
+
+    ``parts`` is how many numbers of a version count.
+    """
+    ours, theirs = (re.findall(r"\d+", each)[:parts] for each in (installed, wanted))
     return bool(ours and theirs) and [*map(int, ours)] < [*map(int, theirs)]
 
 
@@ -35,6 +38,26 @@ def refusal(item: str, program: str, installed: str, wanted: str) -> str:
         f"the backup of {item} is of {program} {wanted}, and {installed} on this machine reads what "
         f"{_read_by(ours)[0]} and later have left: restore it where Slurm {between} is, start that, and upgrade from "
         "there"
+    )
+
+
+def server_refusal(item: str, installed: str, wanted: str) -> str:
+    """Why this machine's database server may not read the dump of another one, and the way; empty where it may.
+
+    Within one series, too, later versions of mariadb-dump have written what earlier ones cannot read: all three numbers
+    count.
+    """
+    ours, theirs = (each.partition(" ")[0] for each in (installed, wanted))
+    if ours and theirs and ours != theirs:
+        return (
+            f"the backup of {item} is a dump of {wanted}, and this machine has {installed}: restore it where {theirs} "
+            "is"
+        )
+    if not older(installed, wanted, 3):
+        return ""
+    return (
+        f"the backup of {item} is a dump of {wanted}, and this machine has {installed}, which may not read it: install "
+        "that version or a later one first"
     )
 
 

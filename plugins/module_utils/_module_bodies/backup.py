@@ -26,6 +26,7 @@ _COMMON: dict[str, dict[str, Any]] = {
     "ssh_key": {"type": "str", "default": "", "no_log": True},
     "ssh_known_hosts": {"type": "str", "default": ""},
     "host": {"type": "str", "required": True},
+    "cluster": {"type": "str", "default": ""},
     "kinds": {"type": "list", "elements": "str", "choices": [*MACHINES], "default": []},
     "folders": {"type": "dict", "default": {}},
     "paths": {"type": "list", "elements": "path", "default": []},
@@ -49,7 +50,7 @@ def _repository(module: AnsibleModule) -> Repository:
     environment = {str(name): str(value) for name, value in params["environment"].items()}
     cache = os.path.join(params["working_folder"], "cache")
     ssh = (params["ssh_key"], params["ssh_known_hosts"])
-    return Repository(params["repository"], params["password"], environment, executable, cache, *ssh)
+    return Repository(params["repository"], params["password"], environment, executable, cache, *ssh, params["cluster"])
 
 
 def _items(module: AnsibleModule) -> list[Item]:

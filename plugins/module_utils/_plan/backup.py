@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .._backup import sftp
+from .._backup import belonging, sftp
 from .._backup.kinds import items
 from .._refusal import Refusal
 from . import shipped
@@ -22,9 +22,9 @@ SETTINGS = "/etc/gaudi3-backup/settings.json"
 UNIT = "gaudi-backup"
 #: What the program imports of the collection; a test follows the imports.
 PROGRAM = (
-    "_backup/__init__.py", "_backup/databases.py", "_backup/kinds.py", "_backup/manifest.py", "_backup/process.py",
-    "_backup/repository.py", "_backup/saving.py", "_backup/sftp.py", "_backup/status.py", "_backup/tree.py",
-    "_backup/tsdb.py", "_files.py", "_printable.py", "_refusal.py",
+    "_backup/__init__.py", "_backup/belonging.py", "_backup/databases.py", "_backup/kinds.py", "_backup/manifest.py",
+    "_backup/process.py", "_backup/repository.py", "_backup/saving.py", "_backup/sftp.py", "_backup/status.py",
+    "_backup/tree.py", "_backup/tsdb.py", "_files.py", "_printable.py", "_refusal.py",
 )  # fmt: skip
 #: By group of the inventory, the kind that its hosts are of.
 GROUPS = {"monitoring": "monitoring", "gaudi": "node", "slurm_controller": "slurm"}
@@ -72,6 +72,7 @@ def problem(values: Values) -> str:
     except Refusal as refusal:
         return f"backup_paths: {refusal}"
     try:
+        belonging.check(_cluster(values))
         sftp.check(repository, *_ssh(values))
     except Refusal as refusal:
         return f"backup_{refusal}"
@@ -80,6 +81,10 @@ def problem(values: Values) -> str:
 
 def _ssh(values: Values) -> tuple[str, str]:
     return str(values("backup_ssh_key") or ""), str(values("backup_ssh_known_hosts") or "")
+
+
+def _cluster(values: Values) -> str:
+    return str(values("backup_cluster") or "")
 
 
 def _paths(values: Values) -> list[str]:
@@ -99,6 +104,7 @@ def decide(values: Values) -> Mapping[str, Any]:
         "ssh_key": key,
         "ssh_known_hosts": known_hosts,
         "host": str(values("inventory_hostname")),
+        "cluster": _cluster(values),
         "kinds": kinds(values),
         "paths": _paths(values),
         "keep": {str(name): int(count) for name, count in entries(values("backup_keep")).items()},

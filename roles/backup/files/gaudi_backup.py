@@ -29,8 +29,8 @@ def main() -> None:
     asked = parser.parse_args()
     told = json.loads(Path(asked.settings).read_text(encoding="utf-8"))
     cache = f"{asked.folder}/cache"
-    ssh = (told["ssh_key"], told["ssh_known_hosts"])
-    repository = Repository(told["repository"], told["password"], told["environment"], "restic", cache, *ssh)
+    more = (told["ssh_key"], told["ssh_known_hosts"], told["cluster"])
+    repository = Repository(told["repository"], told["password"], told["environment"], "restic", cache, *more)
     try:
         wanted = items(told["kinds"], {}, told["paths"])
         saved = saving.save(

@@ -40,7 +40,7 @@ def test_the_timer_backs_up_forgets_and_checks(tmp_path: Path, run_module: Any) 
     fence.parent.mkdir(parents=True)
     settings = {
         "repository": str(tmp_path / "store"), "password": "of-no-other-use", "environment": {}, "ssh_key": "",
-        "ssh_known_hosts": "", "host": "gaudi-1",
+        "ssh_known_hosts": "", "host": "gaudi-1", "cluster": "",
         "kinds": ["node"], "paths": [], "keep": {"last": 1}, "check_share": "100%", "metrics": str(metrics),
     }  # fmt: skip
     (tmp_path / "settings.json").write_text(json.dumps(settings))

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._backup import manifest, saving, tree
+from ansible_collections.gaudi3.scale.plugins.module_utils._backup.repository import Repository
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_backup, gaudi_restore
 
 PASSWORD = "of-no-other-use"
@@ -397,3 +398,38 @@ def test_another_run_at_the_same_time_is_refused(calls: tuple[Call, Call], tmp_p
     assert said == (
         f"another backup or restore is at work in {tmp_path}/work: wait until it has ended, then run again."
     )
+
+
+def test_two_clusters_with_a_host_of_one_name_in_one_repository(
+    calls: tuple[Call, Call], machine: Path, tmp_path: Path
+) -> None:
+    """Neither a restore nor retention takes what is the other's."""
+    back_up, restore = calls
+    fence = machine / "var/lib/gaudi3-scale/health/fence.json"
+    mine = back_up(kinds=["node"], cluster="hall-1")
+    fence.write_text('{"reason": "of the other cluster"}\n')
+    other = back_up(kinds=["node"], cluster="hall-2")
+    assert mine["changed"] and other["changed"]
+    fence.unlink()
+    unsaid = restore(kinds=["node"], overwrite=True)
+    assert unsaid["msg"].startswith(
+        "the repository has backups of one of the clusters hall-1, hall-2: say which is mea"
+    )
+    named = restore(kinds=["node"], overwrite=True, cluster="hall-1", snapshot=other["snapshot"])
+    assert (
+        named["msg"]
+        == f"snapshot {other['snapshot']} is of the cluster hall-2, and cluster is hall-1: correct one of them."
+    )
+    assert not fence.exists()
+    restored = restore(kinds=["node"], overwrite=True, cluster="hall-1")
+    assert (restored["snapshot"], fence.read_text()) == (mine["snapshot"], '{"reason": "port 7"}\n')
+
+    stores = {
+        name: Repository(str(tmp_path / "repository"), PASSWORD, cluster=name) for name in ("hall-1", "hall-2", "")
+    }
+    fence.write_text('{"reason": "a later one"}\n')
+    later = back_up(kinds=["node"], cluster="hall-1")
+    stores["hall-1"].forget("one", {"last": 1})
+    left = [(each.name, each.cluster) for each in stores[""].snapshots("one") or ()]
+    assert left == [(later["snapshot"], "hall-1"), (other["snapshot"], "hall-2")]
+    assert back_up(cluster="hall 1")["msg"].startswith("cluster is 'hall 1': give letters, digits, dots, hyphens and ")

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._backup import databases, restoring
-from ansible_collections.gaudi3.scale.plugins.module_utils._backup.kinds import MACHINES
+from ansible_collections.gaudi3.scale.plugins.module_utils._backup import databases, restoring, saving
+from ansible_collections.gaudi3.scale.plugins.module_utils._backup.kinds import MACHINES, SERVERS
+from ansible_collections.gaudi3.scale.plugins.module_utils._backup.manifest import Manifest
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 (ACCOUNTING,) = (item for item in MACHINES["slurm"] if item.name == "slurm-accounting")
@@ -62,6 +63,24 @@ def test_what_is_kept_is_on_the_disk_before_the_database_goes(
         line for line in lines[:dropped] if line.startswith("on the disk")
     ]
     assert Path(kept).read_text() == "CREATE TABLE a (b int);\n"
+
+
+@pytest.mark.parametrize("version", ["10.11.6-MariaDB-0+deb12u1", "8.0.36", ""])
+def test_a_dump_of_a_later_server_is_refused_before_anything_changes(asked: Path, tmp_path: Path, version: str) -> None:
+    (tmp_path / "bin/mariadb").write_text(f'#!/bin/sh\necho "$@" >> {asked}\necho "{version}"\n')
+    found = dict.fromkeys(SERVERS.values(), "MariaDB 10.11.6")
+    if version != "10.11.6-MariaDB-0+deb12u1":
+        found = dict.fromkeys(SERVERS.values(), f"MySQL {version}") if version else {}
+    assert saving.versions([ACCOUNTING.name], "/") == found
+    later = Manifest("one", (), {}, dict.fromkeys(SERVERS.values(), "MariaDB 10.11.14"), ())
+    if not version:  # the server's silence is said elsewhere
+        restoring._admit(later, [ACCOUNTING], "/", dry=True)
+        return
+    with pytest.raises(
+        Refusal, match=r"^the backup of slurm-accounting is a dump of MariaDB 10\.11\.14, and this mach"
+    ):
+        restoring._admit(later, [ACCOUNTING], "/", dry=True)
+    assert {*asked.read_text().splitlines()} == {"--batch --skip-column-names --execute=SELECT VERSION()"}
 
 
 def grafana(path: Path) -> sqlite3.Connection:

@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._backup import kinds, restoring, saving
+from ansible_collections.gaudi3.scale.plugins.module_utils._backup.belonging import Snapshot
 from ansible_collections.gaudi3.scale.plugins.module_utils._backup.manifest import Manifest
-from ansible_collections.gaudi3.scale.plugins.module_utils._backup.repository import Repository, Snapshot
+from ansible_collections.gaudi3.scale.plugins.module_utils._backup.repository import Repository
 
 #: What changes something on a disk.
 CALLS = (

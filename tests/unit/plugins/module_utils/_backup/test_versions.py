@@ -65,3 +65,27 @@ def test_what_cannot_be_read_is_refused_with_the_way(
     item: str, program: str, installed: str, wanted: str, said: str
 ) -> None:
     assert versions.refusal(item, program, installed, wanted) == said
+
+
+@pytest.mark.parametrize(
+    ("installed", "wanted", "said"),
+    [
+        ("MariaDB 11.8.3", "MariaDB 10.11.14", ""),
+        ("MariaDB 10.11.14", "MariaDB 10.11.14", ""),
+        ("", "MariaDB 10.11.14", ""),
+        ("MariaDB 10.11.14", "", ""),
+        # What mariadb-dump of 10.11.8 and later writes first, 10.11.6 takes for a command that it does not know.
+        (
+            "MariaDB 10.11.6", "MariaDB 10.11.14",
+            "the backup of slurm-accounting is a dump of MariaDB 10.11.14, and this machine has MariaDB 10.11.6, which "
+            "may not read it: install that version or a later one first",
+        ),
+        (
+            "MySQL 8.0.36", "MariaDB 10.11.14",
+            "the backup of slurm-accounting is a dump of MariaDB 10.11.14, and this machine has MySQL 8.0.36: restore "
+            "it where MariaDB is",
+        ),
+    ],
+)  # fmt: skip
+def test_a_dump_of_a_later_server_is_refused_with_the_way(installed: str, wanted: str, said: str) -> None:
+    assert versions.server_refusal("slurm-accounting", installed, wanted) == said
