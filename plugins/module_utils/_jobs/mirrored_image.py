@@ -45,12 +45,15 @@ class Mirrored:
     sealed: Sealed
     top: Mapping[str, Any]
     """Descriptor of what its name stands for: an image, or one for several machines."""
-    files: tuple[str, ...]
-    """Digests of all its parts, without the algorithm."""
+    files: Mapping[str, int]
+    """Bytes of each of its parts by its digest, without the algorithm."""
     config: str
     layers: tuple[str, ...]
-    size: int
-    """Bytes of all parts."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of all parts."""
+        return sum(self.files.values())
 
 
 def find(open_at: Open, sealed: Sealed, where: str, image: str) -> Mirrored | None:
@@ -71,11 +74,12 @@ def find(open_at: Open, sealed: Sealed, where: str, image: str) -> Mirrored | No
     if hashlib.sha256(content).hexdigest() != sealed.files[index]:
         raise _changed(f"{where}/{index}")
     top = _first(parsed(content).get("manifests"))
-    digests = [_digest(top, image)]
-    manifest = _part(open_at, where, digests[0])
+    descriptors = [top]
+    manifest = _part(open_at, where, _digest(top, image))
     if manifest.get("manifests"):
-        digests.append(_digest(part_for_nodes(manifest), image))
-        manifest = _part(open_at, where, digests[1])
+        descriptors.append(part_for_nodes(manifest))
+        manifest = _part(open_at, where, _digest(descriptors[1], image))
+    digests = [_digest(each, image) for each in descriptors]
     wanted = parts_of(image)[3]
     if wanted and wanted not in [f"sha256:{each}" for each in digests]:
         raise Refusal(
@@ -84,14 +88,13 @@ def find(open_at: Open, sealed: Sealed, where: str, image: str) -> Mirrored | No
         )
     parts = [manifest.get("config"), *_list(manifest.get("layers"))]
     config, *layers = [_digest(each, image) for each in parts]
-    files = tuple(dict.fromkeys([*digests, config, *layers]))
+    files = {_digest(each, image): _size(each, image) for each in [*descriptors, *parts]}
     lacks = next((each for each in files if f"{BLOBS}/sha256/{each}" not in sealed.files), None)
     if lacks:
         raise Refusal(
             f"The lock of the mirror {where} does not have sha256:{lacks} of the image {image}: fill it again."
         )
-    size = sum(int(each["size"]) for each in parts if isinstance(each.get("size"), int))
-    return Mirrored(image, where, sealed, top, files, config, tuple(layers), size)
+    return Mirrored(image, where, sealed, top, files, config, tuple(layers))
 
 
 def take(run: Run, open_at: Open, found: Mirrored, container: Container, below: str = "/var/tmp") -> None:
@@ -121,11 +124,11 @@ def take(run: Run, open_at: Open, found: Mirrored, container: Container, below: 
 def _fetch(open_at: Open, found: Mirrored, folder: str) -> None:
     blobs = os.path.join(folder, "blobs/sha256")
     os.makedirs(blobs)
-    for digest in found.files:
+    for digest, size in found.files.items():
         url = f"{found.where}/{BLOBS}/sha256/{digest}"
         seen = hashlib.sha256()
         with _opened(open_at, url) as stream, open(os.path.join(blobs, digest), "wb") as target:
-            for piece in _pieces(stream, url):
+            for piece in _pieces(stream, url, size):
                 seen.update(piece)
                 target.write(piece)
         if seen.hexdigest() != digest:
@@ -188,15 +191,16 @@ def _opened(open_at: Open, url: str) -> IO[bytes]:
         raise _unavailable(url, error) from error
 
 
-def _pieces(stream: IO[bytes], url: str, most: int | None = None) -> Any:
+def _pieces(stream: IO[bytes], url: str, most: int) -> Any:
+    """What a server sends; ``Refusal`` before a byte is taken that is one too many."""
     from http.client import HTTPException
 
     got = 0
     try:
-        while piece := stream.read(_PIECE):
+        while piece := stream.read(min(_PIECE, most - got + 1)):
             got += len(piece)
-            if most is not None and got > most:
-                raise _changed(url)
+            if got > most:
+                raise _too_long(url, most)
             yield piece
     except (OSError, ValueError, HTTPException) as error:
         raise _unavailable(url, error) from error
@@ -216,12 +220,30 @@ def _changed(url: str) -> Refusal:
     )
 
 
+def _too_long(url: str, most: int) -> Refusal:
+    return Refusal(
+        f"{url} has more than the {most} bytes that it may have: do not install from this mirror before "
+        "gaudi3-deploy mirror verify finds nothing."
+    )
+
+
+def _size(descriptor: Mapping[str, Any], image: str) -> int:
+    size = descriptor.get("size")
+    if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+        raise _not_whole(image)
+    return size
+
+
 def _digest(descriptor: Any, image: str) -> str:
     said = str(descriptor.get("digest")) if isinstance(descriptor, Mapping) else ""
     kind, _colon, digest = said.partition(":")
     if kind != "sha256" or len(digest) != 64 or set(digest) - set("0123456789abcdef"):
-        raise Refusal(f"The mirror has no whole image {image}: fill it again with gaudi3-deploy mirror fill.")
+        raise _not_whole(image)
     return digest
+
+
+def _not_whole(image: str) -> Refusal:
+    return Refusal(f"The mirror has no whole image {image}: fill it again with gaudi3-deploy mirror fill.")
 
 
 def _first(found: Any) -> Mapping[str, Any]:

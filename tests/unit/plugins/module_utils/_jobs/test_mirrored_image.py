@@ -178,6 +178,51 @@ def test_one_flipped_byte_and_a_missing_part_are_refused_by_name(mirror: Mirror,
     assert list(tmp_path.glob("gaudi3-image-*")) == []
 
 
+class Endless(io.RawIOBase):
+    """A server that has what was asked for, and goes on sending."""
+
+    def __init__(self, content: bytes) -> None:
+        self.left, self.sent = content, 0
+
+    def read(self, size: int = -1) -> bytes:
+        assert size > 0 and self.sent < 64 << 20, "a disk is full by now"
+        piece, self.left = (self.left + bytes(size))[:size], self.left[size:]
+        self.sent += size
+        return piece
+
+
+@pytest.mark.parametrize("which", ["layer", "config", "part", "top"])
+def test_a_server_that_sends_without_end_fills_no_disk(
+    mirror: Mirror, tmp_path: Path, which: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, about = mirror.find(), getattr(mirror, which)
+    name = about["digest"].removeprefix("sha256:")
+    endless = Endless((mirror.folder / f"images/blobs/sha256/{name}").read_bytes())
+    written: list[int] = []
+    monkeypatch.setattr(
+        mirrored_image.shutil, "rmtree",
+        lambda folder, **_more: written.append(sum(each.stat().st_size for each in Path(folder).rglob(name))),
+    )  # fmt: skip
+
+    def opened(url: str) -> Any:
+        return endless if url.endswith(name) else mirror.open(url)
+
+    said = refusal(mirrored_image.take, None, opened, found, Container("podman", TAGGED), str(tmp_path))
+    assert said == (
+        f"{WHERE}/images/blobs/sha256/{name} has more than the {about['size']} bytes that it may have: do not "
+        "install from this mirror before gaudi3-deploy mirror verify finds nothing."
+    )
+    assert endless.sent <= about["size"] + 1 and written == [0]
+
+
+def test_a_part_whose_size_nobody_says_is_refused(mirror: Mirror) -> None:
+    content = json.loads((mirror.folder / f"{PLACE}/index.json").read_bytes())
+    del content["manifests"][0]["size"]
+    mirror.write(f"{PLACE}/index.json", json.dumps(content).encode())
+    said = refusal(mirror.find)
+    assert said == f"The mirror has no whole image {TAGGED}: fill it again with gaudi3-deploy mirror fill."
+
+
 @pytest.mark.parametrize(
     "content", [b"[]", b"{", b'{"manifests": [7]}', b'{"manifests": [{"digest": "sha256:../up"}]}']
 )
