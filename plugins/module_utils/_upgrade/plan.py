@@ -181,6 +181,8 @@ def _node(state: NodeState, release: str, wish: Wish, table: Matrix) -> NodePlan
     if state.fence:
         why = f" ({state.fence_reason})" if state.fence_reason else ""
         raise Refusal(f"It is out of service already{why}: heal it and give it back, or leave it out")
+    if not state.cards:
+        raise Refusal("It shows no card, so that nothing could be tested after it: look at it, and let it report again")
     if not node.packages or not node.driver:
         raise Refusal("It has no driver or no packages of the vendor: install them with gaudi3.scale.drivers")
     present = sorted({_tag(version) for version in node.packages.values()})
@@ -210,6 +212,8 @@ def _node(state: NodeState, release: str, wish: Wish, table: Matrix) -> NodePlan
     pytorch = bool(node.plugin) and version_of(node.plugin) != version_of(release)
     going = steps.up(cards, pytorch)
     owners = [f"{step.what}, which this plan does not do" for step in way.steps if step.kind in _OWNERS]
+    if not node.generation:
+        owners.append("its cards are of no one known generation, so nothing says that the release drives them")
     flash = ["once a card is flashed there is no automatic way back"] if cards else []
     packages = {name: (version, _after(version, before, release)) for name, version in sorted(node.packages.items())}
     returning = steps.back([steps.FENCE, steps.PACKAGES], going) or ()

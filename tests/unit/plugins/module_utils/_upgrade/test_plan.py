@@ -90,6 +90,7 @@ def test_a_node_that_has_the_release_has_nothing_to_do_and_is_held_to_its_state(
     ("state", "said"),
     [
         (node(fence={"by": "person", "reason": "its fan"}), "It is out of service already (its fan): heal it and give"),
+        (node(cards=0), "It shows no card, so that nothing could be tested after it: look at it, and let it report"),
         (node(versions={"driver": ""}), "It has no driver or no packages of the vendor: install them with"),
         (
             node(versions={"packages": {NAMES[0]: OLD, NAMES[1]: "1.22.1-6"}}),
@@ -108,6 +109,12 @@ def test_what_is_refused_of_a_node_is_one_sentence(state: Any, said: str) -> Non
     found = plan(2, gaudi_1=state)
     assert len(found.refusals) == 1 and found.refusals[0].startswith(f"gaudi-1: {said}")
     assert found.refusals[0].endswith(".") and list(found.nodes) == ["gaudi-2"]
+
+
+def test_cards_of_no_one_generation_are_said_as_no_release_can_be_judged_for_them() -> None:
+    (said,) = plan(1, gaudi_1=node(versions={"generation": ""})).nodes["gaudi-1"].cautions
+    assert said == "its cards are of no one known generation, so nothing says that the release drives them"
+    assert plan(1).nodes["gaudi-1"].cautions == ()
 
 
 def test_a_system_that_the_release_is_not_for_comes_first() -> None:
