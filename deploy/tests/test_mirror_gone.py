@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -125,6 +126,20 @@ def test_two_at_once_are_one_after_the_other(mirror: Path) -> None:
     finally:
         os.close(held)
     assert verify(mirror)[1] == []
+
+
+def test_a_web_server_of_another_user_can_hand_out_all_of_it(tmp_path: Path) -> None:
+    build_repository(tmp_path / "vault", [RELEASE])
+    mask = os.umask(0o077)
+    try:
+        with served(tmp_path / "vault") as url:
+            request = fill.Request(RELEASE, ("Ubuntu 22.04",), f"{url}/artifactory", pytorch=False)
+            fill.fill(tmp_path / "mirror", request, list[str]().append)
+        assert os.umask(0o077) == 0o077, "afterwards it is the user's again"
+    finally:
+        os.umask(mask)
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "mirror").rglob("*")}
+    assert modes == {0o755, 0o644}
 
 
 def test_a_disk_that_takes_nothing_is_one_sentence(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,10 +16,14 @@ from gaudi3_deploy.messages import reason
 def alone(where: Path) -> Iterator[None]:
     """Hold the folder of a mirror, which is made. The hold ends with the process, however that ends.
 
+    What is written meanwhile can be read by a web server of another user, whatever this user's umask.
+
     Raises:
         UsageError: Another run fills it.
         DeployError: It cannot be written.
     """
+    mask = os.umask(0o022)
+    os.umask(mask & 0o022)
     try:
         where.mkdir(parents=True, exist_ok=True)
         handle = os.open(where, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -32,6 +36,8 @@ def alone(where: Path) -> Iterator[None]:
         raise DeployError(
             f"{where} cannot be written ({reason(error)}): mend that, and start the command again, it goes on."
         ) from error
+    finally:
+        os.umask(mask)
 
 
 def _hold(handle: int, where: Path) -> None:
