@@ -23,6 +23,7 @@ UNIT = "gaudi-backup"
 #: What the program imports of the collection; a test follows the imports.
 PROGRAM = (
     "_backup/__init__.py", "_backup/belonging.py", "_backup/databases.py", "_backup/kinds.py", "_backup/manifest.py",
+    "_backup/moments.py",
     "_backup/process.py", "_backup/repository.py", "_backup/saving.py", "_backup/sftp.py", "_backup/status.py",
     "_backup/tree.py", "_backup/tsdb.py", "_files.py", "_printable.py", "_refusal.py",
 )  # fmt: skip
