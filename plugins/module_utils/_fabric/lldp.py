@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .._fabric_lint.cabling import Cable, Neighbour, compared, neighbours
+from .._fabric_lint.cabling import Cable, Neighbour, compared, neighbours, once
 from .._printable import printable
 from .._refusal import Refusal
 from . import gaudinet
@@ -43,6 +43,7 @@ def entries(host: str, ports: Sequence[HostPort], answer: object, cables: Sequen
     """
     if not ports:
         raise Refusal(f"{host} shows no external port: load the driver before addresses are taken from LLDP")
+    once(cables)
     names = {port.name for port in ports}
     there = [each for each in neighbours(host, answer) if each.port in names]
     single = {port.name: _single(host, port.name, there) for port in sorted(ports, key=lambda port: port.name)}

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from .._printable import printable
 from .._refusal import Refusal
 
 
@@ -158,6 +159,15 @@ def _value(value: Any) -> str:
         if isinstance(each, str):
             return each
     return ""
+
+
+def once(cables: Sequence[Cable]) -> None:
+    """Refuse a table with two cables in one port: one of them would count, and nobody would know which."""
+    hosts = [f"{each.host} {each.port}" for each in cables]
+    for ends in (hosts, [f"{each.switch} {each.switch_port}" for each in cables]):
+        twice = next((each for each in ends if ends.count(each) > 1), "")
+        if twice:
+            raise Refusal(f"cables has {printable(twice, 200)} more than once: give the cable of each port once")
 
 
 def _shared(found: Sequence[Cable]) -> dict[tuple[str, str], list[Cable]]:

@@ -12,7 +12,7 @@ from typing import Any, Optional
 from .._files import open_to_read
 from .._printable import printable
 from .._refusal import Refusal
-from .cabling import KEYS, Cable, Miswired, compared, seen
+from .cabling import KEYS, Cable, Miswired, compared, once, seen
 from .model import Switch
 from .rules import ASKED, Finding, Wanted, lint, read
 
@@ -77,7 +77,7 @@ def look(
         verdict.cables += seen(host, answer)
     wanted_cables = [Cable(**{key: str(each[key]) for key in KEYS}) for each in cables]
     verdict.miswired = compared(wanted_cables, verdict.cables, list(neighbours))
-    _once(wanted_cables)
+    once(wanted_cables)
     names = [str(each["name"]) for each in switches]
     for name in names:
         if names.count(name) > 1:
@@ -104,15 +104,6 @@ def look(
 def _announced(switch: Switch, cable: Cable) -> str:
     """The port's name in the configuration, of which the host may have heard another one."""
     return switch.aliases.get(cable.switch_port, cable.switch_port)
-
-
-def _once(cables: Sequence[Cable]) -> None:
-    """Refuse a table with two cables in one port."""
-    hosts = [f"{each.host} {each.port}" for each in cables]
-    for ends in (hosts, [f"{each.switch} {each.switch_port}" for each in cables]):
-        twice = next((each for each in ends if ends.count(each) > 1), "")
-        if twice:
-            raise Refusal(f"cables has {printable(twice, 200)} more than once: give the cable of each port once")
 
 
 def _ports(switch: Switch, given: Optional[Sequence[str]], plugged: set[Cable]) -> list[str]:
