@@ -156,6 +156,21 @@ def test_words_of_a_report_reach_no_terminal_and_odd_bytes_stop_nothing(
     assert "\x1b" not in said
 
 
+@pytest.mark.parametrize("numbers", [(3, 3), (6, 77)])
+def test_module_numbers_that_are_no_map_are_made_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], numbers: tuple[int, int]
+) -> None:
+    report = doctors()
+    table = report["sections"]["tools"]["data"]["csv_without_units"]
+    for number, said in enumerate(numbers):
+        table["output"] = table["output"].replace(f"{number}, {6 - number},", f"{number}, {said},")
+    (tmp_path / "r.json").write_text(json.dumps(report))
+    assert main(["from-report", str(tmp_path / "r.json"), "--into", str(tmp_path / "twin"), "--node", "gaudi-1"]) == 0
+    assert "note      the report's module numbers are no map of the cards: the twin's are" in capsys.readouterr().out
+    cards = json.loads((tmp_path / "twin/state.json").read_text())["cards"]
+    assert sorted(card["module_id"] for card in cards) == [0, 1]
+
+
 def test_a_fleet_names_hosts_without_a_report_and_reports_without_a_host(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

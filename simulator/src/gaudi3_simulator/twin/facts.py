@@ -69,6 +69,11 @@ def facts_of(report: Report, name: str) -> Facts:
     made.cards.sort(key=lambda card: card.index)
     if len({card.index for card in made.cards}) < len(made.cards):
         raise RequestError(f"{name}'s report has two cards of one index: it is damaged, so make it again.")
+    numbered = [card.module_id for card in made.cards if card.module_id is not None]
+    if len({*numbered}) < len(numbered) or any(each >= board.MAX_CARDS for each in numbered):
+        for card in made.cards:
+            card.module_id = None
+        made.notes.append("the report's module numbers are no map of the cards: the twin's are made up")
     shown = sorted({card.product for card in made.cards if card.product and card.product != made.board})
     if shown:
         made.notes.append(f"{', '.join(shown)} is not simulated: cards {made.board} stand for it")
