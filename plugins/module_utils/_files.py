@@ -149,34 +149,44 @@ def _sync(path: str, flags: int = 0) -> None:
         os.close(handle)
 
 
-def ensure_file(
-    module: AnsibleModule, path: str, content: Optional[str], mode: int = 0o644, own: bool = False
-) -> Optional[dict[str, Any]]:
-    """Make a file have this content and mode (None: not exist); return its diff, or None where it was so.
+def stands(path: str, mode: int = 0o644) -> bool:
+    """Whether a file is there, has this mode and is the caller's: who owns one can change it at any time."""
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return False
+    return stat.S_IMODE(status.st_mode) == mode and status.st_uid == os.geteuid()
 
-    Missing folders above it are made with mode 0755. With ``own``, one of another user is written again. In check
-    mode nothing is written, the same is returned.
+
+def head(path: str) -> str:
+    """How a file that may not be as it is to be is shown in a difference, before its content."""
+    status = os.stat(path)
+    owner = "" if status.st_uid == os.geteuid() else f", owner {status.st_uid}"
+    return f"# mode {stat.S_IMODE(status.st_mode):04o}{owner}\n"
+
+
+def ensure_file(
+    module: AnsibleModule, path: str, content: Optional[str], mode: int = 0o644, own: bool = True
+) -> Optional[dict[str, Any]]:
+    """Make a file have this content, mode and owner (None: not exist); return its diff, or None where it was so.
+
+    Missing folders above it are made with mode 0755. Without ``own`` it may be another user's, as in a folder of the
+    controller that a team shares. In check mode nothing is written, the same is returned.
     """
     before = _content(path)
     status = None if before is None else os.stat(path)
-    before_mode = None if status is None else stat.S_IMODE(status.st_mode)
-    stays = content is None or (
-        before_mode == mode and not (own and status is not None and status.st_uid != os.geteuid())
-    )
-    if before == content and stays:
+    as_asked = status is not None and stat.S_IMODE(status.st_mode) == mode and (not own or stands(path, mode))
+    if before == content and (content is None or as_asked):
         return None
+    shown = "" if before is None else head(path) + before
     if not module.check_mode:
         if content is None:
             os.unlink(path)
         else:
             make_folder(os.path.dirname(path) or ".")
             write_file(path, content, mode)
-    return {
-        "before_header": path,
-        "after_header": path,
-        "before": _shown(before, before_mode),
-        "after": _shown(content, mode),
-    }
+    after = "" if content is None else f"# mode {mode:04o}\n{content}"
+    return {"before_header": path, "after_header": path, "before": shown, "after": after}
 
 
 def _content(path: str) -> Optional[str]:
@@ -185,7 +195,3 @@ def _content(path: str) -> Optional[str]:
             return file.read()
     except FileNotFoundError:
         return None
-
-
-def _shown(content: Optional[str], mode: Optional[int]) -> str:
-    return "" if content is None else f"# mode {mode or 0:04o}\n{content}"

@@ -153,7 +153,7 @@ class Office:
 
     def ensure(self, name: str, text: Optional[str], mode: int = 0o644) -> None:
         """Have a file of this text, or none."""
-        diff = ensure_file(self.module, os.path.join(self.folder, name), text, mode)
+        diff = ensure_file(self.module, os.path.join(self.folder, name), text, mode, own=False)
         if diff is not None:
             self.changed = True
             self.diffs += [diff] if diff else []
@@ -165,7 +165,7 @@ class Office:
         text = read(path)
         if text is None:
             text = secrets.token_hex(32) + "\n"
-            ensure_file(self.module, path, text, 0o600)
+            ensure_file(self.module, path, text, 0o600, own=False)
             self.changed = True
         return passport.read_key(text)
 

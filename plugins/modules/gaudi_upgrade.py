@@ -241,7 +241,7 @@ def main() -> None:
         after, answer = standing.next_of(plan, digest, records, name, asked["looks"].get(name), ended, now)
         diff = None
         if after is not None:
-            diff = ensure_file(module, os.path.join(folder, f"{name}.json"), after.text(), 0o600)
+            diff = ensure_file(module, os.path.join(folder, f"{name}.json"), after.text(), 0o600, own=False)
     except Refusal as error:
         module.fail_json(msg=str(error))
     except OSError as error:

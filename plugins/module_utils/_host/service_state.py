@@ -97,10 +97,10 @@ def removal(service: Service) -> list[str]:
 
 
 def is_unchanged(answer: object) -> bool:
-    """Whether a module that was asked in check mode found nothing to do: no act, and no file that would change."""
+    """Whether a module that was asked in check mode found nothing to do: no change, no act, no file that is another."""
     if not isinstance(answer, Mapping) or not isinstance(answer.get("done"), list):
         return False  # it failed, was skipped or was never asked
     diff = answer.get("diff") or []
     diffs = diff if isinstance(diff, (list, tuple)) else [diff]
     same = [isinstance(each, Mapping) and each.get("before") == each.get("after") for each in diffs]
-    return not answer["done"] and all(same)
+    return answer.get("changed") is False and not answer["done"] and all(same)

@@ -23,6 +23,7 @@ from .._apt.node import (
 )
 from .._apt.openpgp import fingerprints, normalized
 from .._apt.repository import Source
+from .._files import head, stands
 from .._refusal import Refusal
 from .._release.versions import Release
 
@@ -55,6 +56,8 @@ class NodeBefore:
     texts: dict[str, str]
     foreign: dict[str, str]
     """Other source files that name the repository."""
+    odd: dict[str, str]
+    """Of its own files, those of another mode or owner, with how that is shown."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,8 @@ def _look(node: Node, given: dict[str, Any]) -> NodeBefore:
     if lack:
         raise Refusal(lack)
     texts = {path: (read(path) or b"").decode(errors="replace") for path in (SOURCE, PIN)}
-    return NodeBefore(source, state, plan, read(KEYRING), texts, {path: files[path] for path in foreign})
+    odd = {path: head(path) for path in (SOURCE, PIN, KEYRING) if os.path.exists(path) and not stands(path)}
+    return NodeBefore(source, state, plan, read(KEYRING), texts, {path: files[path] for path in foreign}, odd)
 
 
 def _decide(node: Node, found: NodeBefore, release: str) -> Wanted:
@@ -115,8 +119,8 @@ def _decide(node: Node, found: NodeBefore, release: str) -> Wanted:
         repository = open_repository(node, found.source, keyring, found.plan.packages, release)
         keyring = repository.keyring
         texts[SOURCE] = found.source.entry(KEYRING, repository.fingerprint)
-    stale = [path for path, text in texts.items() if found.texts[path] != text]
-    new_key = keyring != found.keyring
+    stale = [path for path, text in texts.items() if found.texts[path] != text or path in found.odd]
+    new_key = keyring != found.keyring or KEYRING in found.odd
     differs = {"key": new_key, "files": bool(stale or found.foreign), "packages": not found.plan.empty}
     return Wanted(keyring, texts, new_key, stale, [name for name, is_so in differs.items() if is_so])
 
@@ -140,6 +144,7 @@ def _result(found: NodeBefore, wanted: Wanted) -> dict[str, Any]:
     old_keys = fingerprints(found.keyring or b"")
     shown = {path: (found.texts[path], text) for path, text in wanted.texts.items()}
     shown[KEYRING] = ("".join(f"{key}\n" for key in old_keys), "".join(f"{key}\n" for key in keys))
+    shown.update({path: (found.odd[path] + shown[path][0], shown[path][1]) for path in found.odd})
     shown.update({path: (text, "") for path, text in found.foreign.items()})
     shown["packages"] = (apt.describe(found.state, [*plan.packages, *plan.prerequisites]), apt.describe_after(plan))
     before = {name: installed.version for name, installed in found.state.items()}

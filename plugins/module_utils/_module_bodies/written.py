@@ -170,7 +170,8 @@ def _shown(state: Optional[_State], before: Optional[_State], file: dict[str, An
     if state is None:
         return ""
     group = "" if state.group is None or not file["group"] else f", group {_name(state.group)}"
-    head = f"# mode {state.mode:04o}{group}\n"
+    owner = "" if state.owner == os.geteuid() else f", owner {state.owner}"
+    head = f"# mode {state.mode:04o}{owner}{group}\n"
     if not file["secret"]:
         return f"{head}{state.content}"
     other = before is not None and state is not before and state.content != before.content

@@ -59,6 +59,7 @@ NODE = {"interface": "eth0", "groups": [], "unknown_groups": [], "closed": [], "
         "modules": [0, 1], "offer": OFFER}  # fmt: skip
 VERDICT = {"component": "accel0", "kind": "hardware", "severity": "warning", "action": "none", "message": "it is warm",
            "check": "temperature", "evidence": "90"}  # fmt: skip
+UNCHANGED = {"changed": False, "done": [], "diff": [{"before": "", "after": ""}]}
 HEALTH = {"verdicts": [VERDICT], "suspects": [], "errors": [], "versions": {"board": "HL-325L"}, "cards": 8,
           "figures": {"bandwidth": 1.5}, "idle": True, "fence": None}  # fmt: skip
 
@@ -136,7 +137,7 @@ ALONE: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "the remarks": (["no governor"], lambda odd: node_remarks({ODD: odd})),
     "a report": (HEALTH, health_report),
     "a call": ({"rc": 0, "stdout": "passed", "stderr": "", "finished": 1}, lambda odd: call_answer(odd)["rc"]),
-    "a module's answer in a dry run": ({"done": [], "diff": [{"before": "", "after": ""}]}, is_unchanged),
+    "a module's answer in a dry run": (UNCHANGED, is_unchanged),
     "a job's node": (NODE, job_node_problems),
     "a node's driver": ({**NODE, "driver": "1.23.0"}, driver),
     "what waits for a reboot": ({"command_line": [{"missing": ["iommu=pt"], "reboot_needed": True}]}, waiting),

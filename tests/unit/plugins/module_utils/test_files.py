@@ -153,3 +153,17 @@ def test_a_folder_is_left_as_it_is_and_anything_else_in_its_place_refused(tmp_pa
     for path in ("file", "file/a"):
         with pytest.raises((FileExistsError, NotADirectoryError)):
             make_folder(f"{tmp_path}/{path}")
+
+
+def test_a_file_of_another_user_is_written_again_and_its_owner_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever owns a unit's file or a firewall's can change it at any time."""
+    path, us = f"{tmp_path}/file", os.geteuid()
+    ensure_file(MODULE, path, "text")
+    assert ensure_file(MODULE, path, "text") is None
+    monkeypatch.setattr(os, "geteuid", lambda: us + 1)
+    diff = ensure_file(MODULE, path, "text")
+    assert diff is not None
+    assert (diff["before"], diff["after"]) == (f"# mode 0644, owner {us}\ntext", "# mode 0644\ntext")
+    assert ensure_file(MODULE, path, "text", own=False) is None
