@@ -114,17 +114,29 @@ def read_wheel(path: str) -> Wheel:
         key, colon, value = line.partition(":")
         if colon and not line[:1].isspace():
             fields.setdefault(key.strip().lower(), []).append(value.strip())
-    parser = configparser.ConfigParser(delimiters=("=",), interpolation=None)
-    parser.optionxform = str  # type: ignore[assignment,method-assign]
-    parser.read_string(entries)
-    scripts = dict(parser["console_scripts"]) if parser.has_section("console_scripts") else {}
     return Wheel(
         name=fields.get("name", [""])[0],
         version=fields.get("version", [""])[0],
         requires_python=fields.get("requires-python", [""])[0],
         requirements=tuple(fields.get("requires-dist", [])),
-        scripts=scripts,
+        scripts=_console_scripts(entries),
     )
+
+
+def unpacked_scripts(folder: str) -> dict[str, str]:
+    """The console scripts of the one package that is unpacked in a folder."""
+    found: dict[str, str] = {}
+    for path in glob.glob(os.path.join(glob.escape(folder), "*.dist-info", "entry_points.txt")):
+        with open(path, encoding="utf-8") as stream:
+            found.update(_console_scripts(stream.read()))
+    return found
+
+
+def _console_scripts(entries: str) -> dict[str, str]:
+    parser = configparser.ConfigParser(delimiters=("=",), interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read_string(entries)
+    return dict(parser["console_scripts"]) if parser.has_section("console_scripts") else {}
 
 
 def python_admitted(requires_python: str, version: str) -> bool:

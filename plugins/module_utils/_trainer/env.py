@@ -22,14 +22,14 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from .._cards.file_access import first_closed, numbers_of
-from .._files import make_folder, sync_tree, write_file
+from .._files import make_folder, stands, sync_tree, write_file
 from .._installed import forget, installing, torn, unfinished
 from .._known_bad import PACKAGES as KNOWN_BAD_PACKAGES
 from .._known_bad import refuse_known_bad
 from .._pip import Pin, other_file
 from .._pip import install as install_pins
 from .._refusal import Refusal
-from .._wheels import Requirement, described, is_intact, normal, python_admitted, read_wheel, unmet
+from .._wheels import Requirement, described, is_intact, normal, python_admitted, read_wheel, unmet, unpacked_scripts
 from .pins import complained_of, names_of
 
 Run = Callable[..., tuple[int, str, str]]
@@ -169,9 +169,18 @@ class TrainerEnv:
             return None
 
     def installed(self, purelib: str, release: Release) -> bool:
-        """Whether the environment has this version, complete."""
+        """Whether the environment has this version, complete and with its commands."""
         folder = self.folder(release)
-        return self.has_venv() and self.current(purelib) == folder and is_intact(folder)
+        there = self.has_venv() and self.current(purelib) == folder and is_intact(folder)
+        return there and all(self._has_script(*each) for each in unpacked_scripts(folder).items())
+
+    def _has_script(self, name: str, target: str) -> bool:
+        path = os.path.join(self.venv, "bin", name)
+        try:
+            with open(path, encoding="utf-8", errors="replace") as stream:
+                return stream.read() == self._script(target) and stands(path, 0o755)
+        except OSError:
+            return False
 
     def check_reach(self, answer: Mapping[str, Any], user: str) -> None:
         """Refuse a Python that the user of the jobs cannot reach with its packages, as below a closed home."""

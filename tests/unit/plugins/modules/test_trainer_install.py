@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,16 @@ def test_a_file_that_a_power_cut_emptied_is_mended(site: Site, name: str) -> Non
     again = site.install(wheel)
     assert (again["changed"], again["done"]) == (True, ["trainer"])
     assert (folder / name).read_bytes() == whole
+    assert site.install(wheel)["changed"] is False
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.chmod(0o644), lambda path: path.write_text("x")])
+def test_a_command_that_was_harmed_is_written_again(site: Site, harm: Callable[[Path], object]) -> None:
+    """Without it no job starts."""
+    wheel = site.build()["path"]
+    command = Path(site.install(wheel)["venv"], "bin/gaudi3-train")
+    harm(command)
+    assert site.install(wheel)["done"] == ["trainer"] and site.train() == "trainer 0.0.1\n"
     assert site.install(wheel)["changed"] is False
 
 
