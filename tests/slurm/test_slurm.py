@@ -618,7 +618,7 @@ def test_what_still_holds_a_card_after_its_job_is_ended(slurm: SlurmCluster) -> 
 @PROOF.sampled("accounting")
 def test_what_a_job_used_is_kept_and_the_database_is_made_once(slurm: SlurmCluster) -> None:
     skip_if_held(slurm, "accounting")
-    number = slurm.submit("-N2", "--gres=gpu:2", "-o", "/dev/null", script="srun true")
+    number = slurm.submit("-N2", "--gres=gpu:2", "-o", "/dev/null", script="srun sleep 2")
     slurm.wait_for_state(number, "COMPLETED")
     asked = ["sacct", "-nPX", "-j", str(number), "--format=State,NNodes,AllocTRES"]
     # With PrivateData slurmdbd shows nothing to a user who has no account, and this one has none yet.
@@ -628,9 +628,14 @@ def test_what_a_job_used_is_kept_and_the_database_is_made_once(slurm: SlurmClust
     assert (state, nodes) == ("COMPLETED", "2")
     assert "gres/gpu=4" in resources.split(",")
     bill = slurm.shared / "bill.txt"
-    bill.write_text(slurm.admin(*sacct.COMMAND.split(), "-a", "-D", "-S", "now-1hours"))
-    seconds = slurm.admin(*asked[:-1], "--format=ElapsedRaw")
-    assert {each.job: each.spent for each in sacct.read(bill, 1, "USD")}[f"slurm {number}"] == 4 * int(seconds) / 3600
+
+    def spent() -> float | None:
+        """What the job cost: slurmdbd may hear of its end before its start, and shows it in no period until then."""
+        bill.write_text(slurm.admin(*sacct.COMMAND.split(), "-a", "-D", "-S", "now-1hours"))
+        return {each.job: each.spent for each in sacct.read(bill, 3600, "USD")}.get(f"slurm {number}")
+
+    cost = wait_for("the job in its period", lambda: str(spent() or ""), 240)
+    assert cost == str(4.0 * int(slurm.admin(*asked[:-1], "--format=ElapsedRaw")))
     control = slurm.machines["control"]
     assert "not supported by Slurm" not in (control.folder / "var/log/slurmdbd.log").read_text()
     assert not accounting.make_database(control, PASSWORD), "a second run changes nothing"
