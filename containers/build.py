@@ -74,7 +74,6 @@ def build(
             secret.write_text(index, encoding="utf-8")
             arguments += ["--secret", f"id=index,src={secret}"]
         subprocess.run([*engine, "build", "--tag", tag, *file, *arguments, str(context)], check=True)
-    output.mkdir(parents=True, exist_ok=True)
     _copy_out(tag, output / "sbom.cdx.json", engine)
     asked = [*engine, "image", "inspect", "--format", "{{.Id}}", tag]
     number = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip().removeprefix("sha256:")
@@ -98,8 +97,11 @@ def push(tag: str, output: Path, engine: list[str]) -> str:
         subprocess.run([*engine, "push", "--digestfile", str(output / "digest"), tag], check=True)
         return (output / "digest").read_text(encoding="utf-8").strip()
     subprocess.run([*engine, "push", tag], check=True)
-    asked = [*engine, "image", "inspect", "--format", "{{index .RepoDigests 0}}", tag]
-    return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip().rpartition("@")[2]
+    # An image that went elsewhere, too, has a digest for each place, in no order.
+    asked = [*engine, "image", "inspect", "--format", '{{join .RepoDigests "\\n"}}', tag]
+    said = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()
+    repository = tag.rpartition(":")[0]
+    return next(digest for name, _at, digest in (each.partition("@") for each in said) if name == repository)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -121,6 +123,13 @@ def main(arguments: list[str] | None = None) -> int:
     engine = given.engine.split()
     if said := problem(given.base, given.tag, engine, given.requirements, given.output):
         print(said, file=sys.stderr)
+        return 2
+    try:
+        given.output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        print(
+            f"--output is {given.output}, which cannot be made ({error.strerror}): give another one.", file=sys.stderr
+        )
         return 2
     try:
         record = build(given.base, given.tag, given.output, engine, given.python, given.index, given.requirements)

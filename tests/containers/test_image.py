@@ -60,6 +60,7 @@ def test_a_base_without_a_digest_is_refused(
         (["--engine", "no-such-engine"], "no-such-engine is not installed: install it, or name another one "),
         (["--engine", "sh", "--requirements", "none.txt"], "--requirements is none.txt, which is no file: give a "),
         (["--engine", "sh", "--output", "/dev/null"], "--output is /dev/null, which is no folder: give another one."),
+        (["--engine", "sh", "--output", "/dev/null/a"], "--output is /dev/null/a, which cannot be made (Not a direct"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_built(
@@ -88,6 +89,14 @@ def test_the_index_with_its_password_is_a_secret_of_one_step(tmp_path: Path, mon
     Path(f"{engine}.secret").unlink()
     assert build.main([*asked, "--output", str(tmp_path / "out")]) == 0
     assert not Path(f"{engine}.secret").exists()
+
+
+def test_docker_is_asked_for_the_digest_of_the_place_that_was_pushed_to(tmp_path: Path) -> None:
+    engine = tmp_path / "docker"
+    places = [f"{name}@sha256:{digit * 64}" for name, digit in (("other.example/mine", "1"), ("r.example/mine", "2"))]
+    engine.write_text(f'#!/bin/sh\n[ "$1" = push ] || printf "%s\\n" {" ".join(places)}\n')
+    engine.chmod(0o755)
+    assert build.push("r.example/mine:1", tmp_path, [str(engine)]) == "sha256:" + "2" * 64
 
 
 def test_pip_gets_the_index_and_no_command_line_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
