@@ -81,7 +81,10 @@ def shown_argv(scontrol: str, number: int) -> list[str]:
 
 def shown_job(said: str, number: int, name: str) -> Optional[SlurmJob]:
     """The job in the answer to ``shown_argv``; None for another one, as a new cluster counts from 1 again."""
-    found = dict(re.findall(r"(?:^|\s)(JobId|JobName|JobState|Reason|NodeList|ExitCode)=(\S*)", said))
+    found: dict[str, str] = {}
+    for key, value in re.findall(r"(?:^|\s)(JobId|JobName|JobState|Reason|NodeList|ExitCode)=(\S*)", said):
+        # The first: behind them stand texts of the job's user, such as its comment.
+        found.setdefault(key, value)
     if found.get("JobId") != str(number) or found.get("JobName") != name:
         return None
     if not _STATE.fullmatch(found.get("JobState", "")):

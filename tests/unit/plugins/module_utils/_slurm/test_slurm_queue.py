@@ -27,6 +27,8 @@ def test_a_job_that_ended_is_read_of_scontrol_and_of_sacct() -> None:
     shown = queue.shown_job(SHOWN, 17, "demo")
     assert shown is not None and (shown.state, shown.exit_status, shown.nodes) == ("FAILED", 75, "n[1-2]")
     assert shown.ending == "FAILED, exit status 75"
+    commented = queue.shown_job(f"{SHOWN} Comment=x JobState=COMPLETED ExitCode=0:0 NodeList=n9", 17, "demo")
+    assert commented == shown, "a job's own words change nothing"
     assert queue.shown_job(SHOWN, 17, "other") is None and queue.shown_job("", 17, "demo") is None
     said = "16|demo|COMPLETED|0:0|n1\n17|demo|CANCELLED by 2000|0:15|None assigned\nodd\n"
     kept = queue.kept_job(said, 17, "demo")
