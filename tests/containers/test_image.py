@@ -93,7 +93,7 @@ def test_the_index_with_its_password_is_a_secret_of_one_step(tmp_path: Path, mon
 
 def test_docker_is_asked_for_the_digest_of_the_place_that_was_pushed_to(tmp_path: Path) -> None:
     engine = tmp_path / "docker"
-    places = [f"{name}@sha256:{digit * 64}" for name, digit in (("other.example/mine", "1"), ("r.example/mine", "2"))]
+    places = [f"{name}@sha256:{digit * 64}" for name, digit in (("r.example/mine", "2"), ("r.example/mine-2", "1"))]
     engine.write_text(f'#!/bin/sh\n[ "$1" = push ] || printf "%s\\n" {" ".join(places)}\n')
     engine.chmod(0o755)
     assert build.push("r.example/mine:1", tmp_path, [str(engine)]) == "sha256:" + "2" * 64
