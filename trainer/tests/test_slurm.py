@@ -256,6 +256,14 @@ def test_all_that_is_missing_is_asked_for_at_once() -> None:
     assert not set(ASKED) & set(NOT_CARRIED)
 
 
+@pytest.mark.parametrize(("given", "time"), [("24:00:00", "24:00:00"), ("90", "90"), ('"2-12"', "2-12")])
+def test_a_time_of_the_command_line_needs_no_quotes_within_quotes(given: str, time: str) -> None:
+    """The sentence that asks for it shows it in quotes, which the shell takes away."""
+    assert 'such as --set time="24:00:00"' in ASKED["time"]
+    found = FILE.values(None, [f"time={given}", "account=0070", "memory=1_0", "nodes=2"], {})
+    assert found == {"time": time, "account": "0070", "memory": "1_0", "nodes": 2}
+
+
 def test_the_template_has_every_key_and_can_be_filled_in() -> None:
     text = FILE.template()
     for name in SlurmOptions.model_fields:

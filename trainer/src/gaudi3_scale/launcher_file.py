@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin
 
 import yaml
 from pydantic import ValidationError
@@ -47,9 +47,12 @@ class LauncherFile(Generic[Options]):
             if not separator or not key:
                 raise ConfigError(f"--set is {override!r}: give KEY=VALUE, such as --set {self.example}.")
             try:
-                values[key] = yaml_file.read(text) if text else ""
+                value = yaml_file.read(text) if text else ""
             except yaml.YAMLError:
                 raise ConfigError(f"The value of --set {override!r} is not valid YAML: put it in quotes.") from None
+            # Of a command line the shell has taken the quotes that a time such as 24:00:00 needs in a file.
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            values[key] = text if is_number and self._is_text(key) else value
         return values | {key: value for key, value in given.items() if value is not None}
 
     def checked(self, values: Mapping[str, Any], left_out: Collection[str] = ()) -> Options:
@@ -73,6 +76,13 @@ class LauncherFile(Generic[Options]):
             return self.model.model_validate(values)
         except ValidationError as error:
             raise ConfigError(self._sentence(error)) from None
+
+    def _is_text(self, key: str) -> bool:
+        """Whether a key takes text and no number."""
+        about = self.model.model_fields.get(key)
+        kinds = {about.annotation, *get_args(about.annotation)} if about is not None else set()
+        kinds |= {get_args(each)[0] for each in kinds if get_origin(each) is Annotated}
+        return str in kinds and not kinds & {int, float}
 
     def template(self) -> str:
         """A file to start from, each key with its meaning; those with a default as comments."""
