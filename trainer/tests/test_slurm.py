@@ -256,6 +256,15 @@ def test_all_that_is_missing_is_asked_for_at_once() -> None:
     assert not set(ASKED) & set(NOT_CARRIED)
 
 
+def test_texts_of_digits_are_what_was_written(tmp_path: Path) -> None:
+    """YAML takes them for other numbers: an account 56, a time of 86400."""
+    file = tmp_path / "cluster.yml"
+    file.write_text("account: 0070\ntime: 24:00:00\nenvironment: {BUILD: 1_000, PORT: 8080}\ncpu: 16\n")
+    given = FILE.checked({**FILE.values(file, [], {"name": "a", "nodes": 1}), "processes_per_node": 8, "folder": "/s"})
+    assert (given.account, given.time, given.cpu) == ("0070", "24:00:00", 16)
+    assert given.environment == {"BUILD": "1_000", "PORT": "8080"}
+
+
 @pytest.mark.parametrize(("given", "time"), [("24:00:00", "24:00:00"), ("90", "90"), ('"2-12"', "2-12")])
 def test_a_time_of_the_command_line_needs_no_quotes_within_quotes(given: str, time: str) -> None:
     """The sentence that asks for it shows it in quotes, which the shell takes away."""

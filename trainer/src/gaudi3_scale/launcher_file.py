@@ -47,7 +47,7 @@ class LauncherFile(Generic[Options]):
             if not separator or not key:
                 raise ConfigError(f"--set is {override!r}: give KEY=VALUE, such as --set {self.example}.")
             try:
-                value = yaml_file.read(text) if text else ""
+                value = yaml_file.read(text, numbers_as_written=True) if text else ""
             except yaml.YAMLError:
                 raise ConfigError(f"The value of --set {override!r} is not valid YAML: put it in quotes.") from None
             # Of a command line the shell has taken the quotes that a time such as 24:00:00 needs in a file.
@@ -100,7 +100,7 @@ class LauncherFile(Generic[Options]):
 
     def _file(self, path: Path) -> dict[str, Any]:
         try:
-            values = yaml_file.read(path.read_text(encoding="utf-8"))
+            values = yaml_file.read(path.read_text(encoding="utf-8"), numbers_as_written=True)
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
             raise ConfigError(
