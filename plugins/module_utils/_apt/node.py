@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from .._files import make_folder, write_file
 from .._refusal import Refusal
+from . import dpkg
 from . import packages as apt
 from .openpgp import Verdict, read_verdict
 from .repository import (
@@ -111,16 +112,19 @@ class Node:
 
     def run_or_fail(self, command: list[str], what: str) -> None:
         """Run a command that has to succeed."""
-        status, output, errors = self.run(command)
+        self._checked(self.run(command), what)
+
+    def _checked(self, done: tuple[int, str, str], what: str) -> None:
+        status, output, errors = done
         if status:
             self.module.fail_json(
                 msg=f"{what}: {apt.complaint(output, errors)}", rc=status, stdout=output, stderr=errors
             )
 
-    def state(self, names: list[str]) -> dict[str, apt.Installed]:
+    def state(self, names: list[str]) -> dict[str, dpkg.Installed]:
         """What dpkg has of the family and of ``names``."""
         dpkg_query = self.module.get_bin_path("dpkg-query", required=True)
-        return apt.read_state(self.run([dpkg_query, "-W", "-f", apt.QUERY, apt.FAMILY, *names])[1])
+        return dpkg.read(self.run(dpkg.query(dpkg_query, [apt.FAMILY, *names]))[1])
 
     def verify(self, signed: bytes, keyring: bytes) -> tuple[Verdict, str]:
         """gpgv's verdict on a clear-signed text, and the text that it covers."""
@@ -163,7 +167,7 @@ class Node:
         for path, before in ages:
             os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
-    def carry_out(self, plan: apt.Plan, state: dict[str, apt.Installed], refresh: bool) -> None:
+    def carry_out(self, plan: apt.Plan, state: dict[str, dpkg.Installed], refresh: bool) -> None:
         """Install in one transaction, then hold."""
         apt_get = self.module.get_bin_path("apt-get", required=True)
         if refresh or plan.install:
@@ -176,7 +180,8 @@ class Node:
             self.run_or_fail(command, f"The packages of {plan.release} cannot be installed")
         if plan.hold or plan.install:
             apt_mark = self.module.get_bin_path("apt-mark", required=True)
-            self.run_or_fail([apt_mark, "hold", *plan.packages], "The packages cannot be put on hold")
+            command = [apt_mark, "hold", *plan.packages]
+            self._checked(dpkg.mark(self.run, command, self.timeout), "The packages cannot be put on hold")
 
 
 def sources() -> dict[str, str]:
@@ -210,7 +215,7 @@ _NEEDS_PANDOC = "habanalabs-rdma-core"
 NEEDS = (*_COMPILERS, "pandoc")
 
 
-def lacking(plan: apt.Plan, state: dict[str, apt.Installed], prerequisites: list[str], source: Source) -> str:
+def lacking(plan: apt.Plan, state: dict[str, dpkg.Installed], prerequisites: list[str], source: Source) -> str:
     """One sentence on what an Ubuntu lacks that packages need half-way through their installation; empty elsewhere."""
     system = (read(OS_RELEASE) or b"").decode(errors="replace").replace('"', "")
     if "ID=ubuntu" not in system.splitlines():

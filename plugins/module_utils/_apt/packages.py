@@ -7,18 +7,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .._release.versions import Release, version_of
+from .dpkg import Installed
 
 #: Every package of the vendor's set is called so; those that are installed follow the release, named or not.
 FAMILY = "habanalabs-*"
-QUERY = "${Package}\t${Version}\t${db:Status-Want}\t${db:Status-Status}\n"
-
-
-@dataclass(frozen=True)
-class Installed:
-    """A package as dpkg has it."""
-
-    version: str
-    held: bool
 
 
 @dataclass(frozen=True)
@@ -37,16 +29,6 @@ class Plan:
     def empty(self) -> bool:
         """Whether the node stands where it should."""
         return not (self.install or self.hold or self.prerequisites)
-
-
-def read_state(output: str) -> dict[str, Installed]:
-    """Installed packages, from dpkg-query's lines in the form of QUERY."""
-    state = {}
-    for line in output.splitlines():
-        name, version, want, status = [*line.split("\t"), "", "", ""][:4]
-        if status == "installed":
-            state[name] = Installed(version, want == "hold")
-    return state
 
 
 def make_plan(state: dict[str, Installed], packages: list[str], prerequisites: list[str], release: str) -> Plan:

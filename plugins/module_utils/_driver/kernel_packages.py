@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
+from .._apt import dpkg
+from .._apt.dpkg import Installed
 from .kernel_holds import Bringer
 
 #: Runs a program: argv to exit status, output, errors.
 Run = Callable[[Sequence[str]], "tuple[int, str, str]"]
 
-QUERY = "${Package}\t${Version}\t${db:Status-Want}\t${db:Status-Status}\t${Depends}\n"
 FAMILY = "linux-*"
 _KERNEL = re.compile(r"linux-image-(?:unsigned-)?([0-9]+[.][0-9]+[.][0-9]+[^ ]*)")
 _OF_ONE_KERNEL = re.compile(r"linux-[a-z-]+-[0-9]+[.][0-9]+[.][0-9]+")
@@ -28,28 +28,9 @@ _STANZA = re.compile(r"^(Package|Version|Depends): *(.*)$", re.M)
 _FLOORS = 5
 
 
-@dataclass(frozen=True)
-class Installed:
-    """A package of the family, as dpkg has it."""
-
-    version: str
-    held: bool
-    needs: tuple[str, ...]
-
-
 def needs_of(text: str) -> tuple[str, ...]:
     """Names in a ``Depends``, alternatives among them."""
     return tuple(dict.fromkeys(_DEPENDS.findall(text)))
-
-
-def read_installed(output: str) -> dict[str, Installed]:
-    """Installed packages, from dpkg-query's lines in the form of QUERY."""
-    found = {}
-    for line in output.splitlines():
-        name, version, want, status, depends = [*line.split("\t"), "", "", "", ""][:5]
-        if status == "installed":
-            found[name] = Installed(version, want == "hold", needs_of(depends))
-    return found
 
 
 def read_candidates(output: str) -> dict[str, str]:
@@ -97,7 +78,7 @@ def _leads_on(name: str) -> bool:
 def bringers(run: Run, dpkg_query: str, apt_cache: str, also: Sequence[str] = ()) -> list[Bringer]:
     """Installed packages that bring kernels, by name, and those of ``also`` that are installed."""
     installed = installed_of(run, dpkg_query, also)
-    needs = {name: each.needs for name, each in installed.items()}
+    needs = {name: needs_of(each.depends) for name, each in installed.items()}
     names = [name for name in installed if name in also or (_leads_on(name) and kernels_of(name, needs))]
     coming, offered = _offered(run, apt_cache, names, installed)
     found = []
@@ -109,7 +90,7 @@ def bringers(run: Run, dpkg_query: str, apt_cache: str, also: Sequence[str] = ()
 
 def installed_of(run: Run, dpkg_query: str, also: Sequence[str] = ()) -> dict[str, Installed]:
     """What dpkg has of the family, and of ``also``."""
-    return read_installed(run([dpkg_query, "-W", "-f", QUERY, FAMILY, *also])[1])
+    return dpkg.read(run(dpkg.query(dpkg_query, [FAMILY, *also]))[1])
 
 
 def _offered(

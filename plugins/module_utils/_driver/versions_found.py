@@ -11,7 +11,8 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .._apt.packages import FAMILY, QUERY, Installed, read_state
+from .._apt import dpkg
+from .._apt.packages import FAMILY
 from .._cards import accel, pci
 from .._cards.iommu import IDENTITY, translated
 from .._release.node import Node, firmware_release, numbers, system_name
@@ -97,9 +98,9 @@ def held(run: Run) -> list[str]:
     return sorted(name for name, each in _dpkg(run).items() if each.held)
 
 
-def _dpkg(run: Run) -> dict[str, Installed]:
-    code, output, _errors = run(["dpkg-query", "--show", "--showformat", QUERY, FAMILY])
-    return read_state(output) if code in (0, 1) else {}
+def _dpkg(run: Run) -> dict[str, dpkg.Installed]:
+    code, output, _errors = run(dpkg.query("dpkg-query", [FAMILY]))
+    return dpkg.read(output) if code in (0, 1) else {}
 
 
 def _packages(run: Run) -> dict[str, str]:

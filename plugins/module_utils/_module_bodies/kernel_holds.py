@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._apt import dpkg
 from .._driver import kernel_locks, kernel_locks_dnf5, kernel_offered, kernel_packages
 from .._driver.kernel_holds import Decision, Node, decide, obstacle, read_record, record_text
 from .._driver.kernel_modules import kernels_with_driver
@@ -214,18 +214,13 @@ def _record_difference(path: str, ours: Sequence[str], kept: Sequence[str]) -> d
 
 def _mark(module: AnsibleModule, command: Sequence[str]) -> None:
     """Call apt-mark; another program that has dpkg's database is waited for."""
-    deadline = time.monotonic() + module.params["timeout"]
-    while True:
-        status, output, errors = module.run_command([*command])
-        if status == 0:
-            return
+    status, output, errors = dpkg.mark(module.run_command, command, module.params["timeout"])
+    if status:
         said = (errors or output).strip().splitlines()
-        if "lock" not in errors or time.monotonic() >= deadline:
-            module.fail_json(
-                msg=f"apt-mark {command[1]} failed for {', '.join(command[2:])} ({said[-1] if said else status}): run "
-                "it by hand on the node to see why."
-            )
-        time.sleep(1)
+        module.fail_json(
+            msg=f"apt-mark {command[1]} failed for {', '.join(command[2:])} ({said[-1] if said else status}): run "
+            "it by hand on the node to see why."
+        )
 
 
 def _read_back(module: AnsibleModule, decision: Decision, dpkg_query: str) -> None:

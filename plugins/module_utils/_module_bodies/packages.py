@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .._apt import dpkg
 from .._apt import packages as apt
 from .._apt.node import (
     KEYRING,
@@ -50,7 +51,7 @@ class NodeBefore:
     """The node before: its packages, and apt's configuration of the repository."""
 
     source: Source
-    state: dict[str, apt.Installed]
+    state: dict[str, dpkg.Installed]
     plan: apt.Plan
     keyring: bytes | None
     texts: dict[str, str]

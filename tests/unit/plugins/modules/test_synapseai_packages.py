@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ class World:
         self.commands: list[str] = []
         self.warnings: list[str] = []
         self.failing = ""
+        self.locked = 0
         self.sources = root / "sources"
         self.sources.mkdir()
 
@@ -45,6 +47,9 @@ class World:
         if "-W" in command:
             return 0, self.dpkg, ""
         self.commands.append(" ".join([Path(command[0]).name, *command[1:]]))
+        if "apt-mark" in self.commands[-1] and self.locked:
+            self.locked -= 1
+            return 2, "", "dpkg: error: dpkg status database is locked by another process\n"
         if self.failing and self.failing in self.commands[-1]:
             return 100, "", "E: Unmet dependencies.\n"
         return 0, "", ""
@@ -203,6 +208,20 @@ def test_a_lost_hold_is_put_back_without_asking_the_repository(world: World, run
     assert run()["changed"] is True
     assert world.commands == ["apt-mark hold habanalabs-firmware habanalabs-dkms"]
     assert world.consulted == 0
+
+
+def test_another_program_that_has_the_database_is_waited_for_with_the_hold(
+    world: World, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    converge(world, run)
+    world.dpkg = world.dpkg.replace("\thold\t", "\tinstall\t", 1)
+    monkeypatch.setattr(time, "sleep", lambda _seconds: None)
+    world.locked = 2
+    assert run()["changed"] is True
+    assert world.commands == ["apt-mark hold habanalabs-firmware habanalabs-dkms"] * 3
+    world.locked = 99
+    refused = run(timeout=0)
+    assert refused["msg"].startswith("The packages cannot be put on hold: dpkg: error: dpkg status database is locked")
 
 
 def test_a_removed_package_with_leftover_configuration_is_not_installed(world: World, run: Run) -> None:
