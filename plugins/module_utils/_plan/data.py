@@ -102,6 +102,13 @@ def _problems(values: Values) -> Iterator[str]:
     for each in map(entries, listed(values("data_files"))):
         if not str(each.get("path", "")).startswith("/"):
             yield f"data_files has the path {each.get('path')!r}: give an absolute one, which it has on the nodes."
+    # The second of two would undo the first in every run.
+    for name, paths in (
+        ("data_mounts", [mount["path"] for mount in _mounts(values)]),
+        ("data_files", [str(entries(each).get("path", "")).rstrip("/") for each in listed(values("data_files"))]),
+    ):
+        if again := next((path for path in paths if paths.count(path) > 1), ""):
+            yield f"{name} has the path {again} twice: keep one of them."
 
 
 def _in_each_other(one: str, other: str) -> bool:

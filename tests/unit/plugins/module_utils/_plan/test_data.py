@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import base64
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,6 +56,24 @@ def test_units_have_the_names_of_systemd_escape(path: str, unit: str) -> None:
     assert data.unit_of(path) == unit
 
 
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not on this machine")
+@pytest.mark.parametrize(
+    "mount",
+    [
+        {"source": "nas:/export/prepared"},
+        {"source": "[fd00::1]:/export", "options": "ro,vers=4.2,nconnect=8,proto=rdma"},
+        {"source": "10.0.0.5:/a#b;c", "options": "soft,timeo=50,_netdev"},
+    ],
+)
+def test_systemd_understands_the_unit_of_a_mount(mount: dict[str, str], tmp_path: Path) -> None:
+    path = tmp_path / data.unit_of("/mnt/pre-pared")
+    path.write_text(data.unit_text({"path": "/mnt/pre-pared", **mount}))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(path)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, [line for line in done.stderr.splitlines() if path.name in line]) == (0, [])
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -79,6 +100,14 @@ def test_units_have_the_names_of_systemd_escape(path: str, unit: str) -> None:
         ({"data_remotes": {"s": {"type": "http", "url": "https://me:hush@x/"}}}, "data_remotes has url for s, which "),
         ({"data_mounts": [{"path": "mnt", "source": "n:/e"}]}, "data_mounts has the path 'mnt': give an absolute one "),
         ({"data_mounts": [{"path": "/mnt/site/", "source": "n:/e"}]}, "/mnt/site is in /etc/fstab of gaudi-1: take "),
+        (
+            {"data_mounts": [{"path": "/mnt/a", "source": "n:/e"}, {"path": "/mnt/a/", "source": "n:/f"}]},
+            "data_mounts has the path /mnt/a twice: keep one of them.",
+        ),
+        (
+            {"data_files": [{"source": "a", "path": "/opt/a"}, {"source": "b", "path": "/opt/a"}]},
+            "data_files has the path /opt/a twice: keep one of them.",
+        ),
         ({"data_mounts": [{"path": "/mnt/a", "source": "n"}]}, "data_mounts has the source 'n': write it as HOST:"),
         (
             {"data_mounts": [{"path": "/mnt/a", "source": "n:/e", "options": "ro\nExecStart=x"}]},
