@@ -102,13 +102,21 @@ def _problems(values: Values) -> Iterator[str]:
     for each in map(entries, listed(values("data_files"))):
         if not str(each.get("path", "")).startswith("/"):
             yield f"data_files has the path {each.get('path')!r}: give an absolute one, which it has on the nodes."
-    # The second of two would undo the first in every run.
-    for name, paths in (
-        ("data_mounts", [mount["path"] for mount in _mounts(values)]),
-        ("data_files", [str(entries(each).get("path", "")).rstrip("/") for each in listed(values("data_files"))]),
-    ):
-        if again := next((path for path in paths if paths.count(path) > 1), ""):
-            yield f"{name} has the path {again} twice: keep one of them."
+    yield from _problems_of_twins(values)
+
+
+def _problems_of_twins(values: Values) -> Iterator[str]:
+    """Of two mounts or files at one place, the second would undo the first in every run."""
+    mounts = [mount["path"] for mount in _mounts(values)]
+    files = [
+        (str(each.get("path", "")), str(each.get("source", ""))) for each in map(entries, listed(values("data_files")))
+    ]
+    # What is in two folders may come into one, and files of other names into a folder that is there.
+    places = [(path.rstrip("/"), os.path.basename(source)) for path, source in files if not source.endswith("/")]
+    if again := next((path for path in mounts if mounts.count(path) > 1), ""):
+        yield f"data_mounts has the path {again} twice: keep one of them."
+    if again := next((place[0] for place in places if places.count(place) > 1), ""):
+        yield f"data_files has the path {again} twice: keep one of them."
 
 
 def _in_each_other(one: str, other: str) -> bool:

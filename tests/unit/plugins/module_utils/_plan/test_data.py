@@ -48,6 +48,12 @@ def test_what_goes_makes_room_first_and_what_stays_is_named() -> None:
     assert (found["reads_remotes"], found["folders"]) == (True, ["/opt/own"])
 
 
+def test_two_folders_and_files_of_two_names_may_come_into_one() -> None:
+    both = [{"source": "own/", "path": "/opt/own"}, {"source": "other/", "path": "/opt/own"}]
+    files = [{"source": "a.py", "path": "/opt/own/"}, {"source": "b.py", "path": "/opt/own/"}]
+    assert decided(data_sets=[], data_files=[*both, *files])["problem"] == ""
+
+
 @pytest.mark.parametrize(
     ("path", "unit"),
     [("/mnt/prepared", "mnt-prepared.mount"), ("/srv/a-b/c.d_e", r"srv-a\x2db-c.d_e.mount")],
@@ -105,7 +111,7 @@ def test_systemd_understands_the_unit_of_a_mount(mount: dict[str, str], tmp_path
             "data_mounts has the path /mnt/a twice: keep one of them.",
         ),
         (
-            {"data_files": [{"source": "a", "path": "/opt/a"}, {"source": "b", "path": "/opt/a"}]},
+            {"data_files": [{"source": "x/a", "path": "/opt/a"}, {"source": "y/a", "path": "/opt/a"}]},
             "data_files has the path /opt/a twice: keep one of them.",
         ),
         ({"data_mounts": [{"path": "/mnt/a", "source": "n"}]}, "data_mounts has the source 'n': write it as HOST:"),
