@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from .._files import sync_file, sync_folder, sync_tree
@@ -84,7 +84,9 @@ class _Plan(NamedTuple):
     wrong: list[str]
 
 
-def _plan(found: Manifest, items: Sequence[Item], folder: str, root: str, overwrite: bool) -> _Plan:
+def _plan(
+    found: Manifest, items: Sequence[Item], folder: str, root: str, overwrite: bool, fetched: Callable[[], str]
+) -> _Plan:
     known = {item.name: item for item in items}
     unknown = sorted({*found.items} - {*known})
     if unknown:
@@ -99,7 +101,7 @@ def _plan(found: Manifest, items: Sequence[Item], folder: str, root: str, overwr
         item = known[name]
         if item.way != found.items[name]["way"]:
             raise Refusal(f"the backup of {name} was read as {found.items[name]['way']}, and is {item.way} here")
-        differences = manifest.differences(found.of(name), _present(item, folder, root))
+        differences = _differences(item, found, folder, root, fetched)
         if not differences:
             continue
         if not (_is_empty(item, root) or overwrite):
@@ -112,16 +114,34 @@ def _plan(found: Manifest, items: Sequence[Item], folder: str, root: str, overwr
     return _Plan(restored, wrong)
 
 
+def _differences(item: Item, found: Manifest, folder: str, root: str, fetched: Callable[[], str]) -> list[str]:
+    """How what the machine has of an item differs from the backup.
+
+    Another version of mariadb-dump writes the same rows in other bytes: then the backup's own dump is looked at.
+    """
+    wanted = found.of(item.name)
+    if item.way != SQL:
+        return manifest.differences(wanted, _present(item, folder, root))
+    draft = os.path.join(folder, "compared")
+    try:
+        present = entries_of(item, root, draft)
+        said = manifest.differences(wanted, present)
+        if said and present:
+            same = databases.rows_of(draft) == databases.rows_of(os.path.join(fetched(), ITEMS, item.name))
+            return [] if same else said
+        return said
+    finally:
+        remove(draft)
+
+
 def _present(item: Item, folder: str, root: str) -> list[Entry]:
-    """What the machine has of an item, read as it is for a backup where that is a database's dump."""
-    if item.way not in (SQL, SQLITE):
+    """What the machine has of an item, read as it is for a backup where that is a database of SQLite."""
+    if item.way != SQLITE:
         return scan(path_of(root, item), item.name)
     draft = os.path.join(folder, "compared")
     try:
         return entries_of(item, root, draft)
     except Refusal:
-        if item.way == SQL:
-            raise
         return scan(path_of(root, item), item.name)
     finally:
         remove(draft)
@@ -156,7 +176,15 @@ def restore(
     apart(items, root, folder, repository)
     with alone(folder, dry) as copy:
         snapshot, found, skipped = choose(repository, host, wanted)
-        plan = _plan(found, items, copy, root, overwrite)
+
+        def fetch() -> str:
+            place = copy + snapshot.folder
+            if not os.path.isdir(place):
+                check_room([(folder, found.size)])
+                repository.fetch(snapshot, copy)
+            return place
+
+        plan = _plan(found, items, copy, root, overwrite, fetch)
         _admit(found, plan.items, root, dry)
         if plan.items:
             sizes = {item: sum(entry.size for entry in found.of(item.name)) for item in plan.items}
@@ -166,18 +194,14 @@ def restore(
             _sweep(items, root)
         if dry or not plan.items:
             return Restored(snapshot, [item.name for item in plan.items], [], skipped, plan.wrong)
-        fetched = repository.fetch(snapshot, copy)
+        fetched = fetch()
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         for item in plan.items:
             _compare_content(item, found, os.path.join(fetched, ITEMS, item.name))
         kept: list[str] = []
         for item in plan.items:
             kept += _put(item, found.of(item.name), os.path.join(fetched, ITEMS, item.name), root, folder, stamp)
-        left = [
-            each
-            for item in plan.items
-            for each in manifest.differences(found.of(item.name), _present(item, copy, root))
-        ]
+        left = [each for item in plan.items for each in _differences(item, found, copy, root, fetch)]
     if left:
         raise Refusal(f"what was restored differs from the backup: {few(left, 10)}; see that nothing writes there")
     return Restored(snapshot, [item.name for item in plan.items], kept, skipped, plan.wrong)

@@ -83,6 +83,52 @@ def test_a_dump_of_a_later_server_is_refused_before_anything_changes(asked: Path
     assert {*asked.read_text().splitlines()} == {"--batch --skip-column-names --execute=SELECT VERSION()"}
 
 
+#: The same table, as mariadb-dump of 10.11.18 and of 11.8.9 write it, and as one that puts its rows into one line.
+DUMPS = (
+    "/*M!999999\\- enable the sandbox mode */ \n/*!40111 SET @OLD_SQL_NOTES=@@SQL_NOTES, SQL_NOTES=0 */;\n"
+    "CREATE TABLE `t` (\n  `a` int(11) DEFAULT NULL\n) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;\n\n"
+    "LOCK TABLES `t` WRITE;\nINSERT INTO `t` VALUES\n(1,'x'),\n(2,'a\\nVALUES (b');\nUNLOCK TABLES;\n",
+    "/*M!100616 SET @OLD_NOTE_VERBOSITY=@@NOTE_VERBOSITY, NOTE_VERBOSITY=0 */;\n\n"
+    "CREATE TABLE `t` (\n  `a` int(11) DEFAULT NULL\n) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;\n"
+    "SET @OLD_AUTOCOMMIT=@@AUTOCOMMIT, @@AUTOCOMMIT=0;\nLOCK TABLES `t` WRITE;\n"
+    "INSERT INTO `t` VALUES\n(1,'x'),\n(2,'a\\nVALUES (b');\nUNLOCK TABLES;\nCOMMIT;\n"
+    "SET AUTOCOMMIT=@OLD_AUTOCOMMIT;\n",
+    "CREATE TABLE `t` (\n  `a` int(11) DEFAULT NULL\n) ENGINE=InnoDB;\nLOCK TABLES `t` WRITE;\n"
+    "INSERT INTO `t` VALUES (1,'x'),(2,'a\\nVALUES (b');\nUNLOCK TABLES;\n",
+)
+
+
+def test_a_dump_of_another_version_is_known_by_its_rows(asked: Path, tmp_path: Path) -> None:
+    """What was restored into a later MariaDB is as in the backup, and restored once."""
+    fetched, dumped = tmp_path / "fetched", tmp_path / "dumped"
+    (fetched / "items").mkdir(parents=True)
+    dump = tmp_path / "bin/mariadb-dump"
+    dump.write_text(f"#!/bin/sh\ncat {dumped}\n")
+    dump.chmod(0o755)
+    (fetched / "items" / ACCOUNTING.name).write_text(DUMPS[0])
+    dumped.write_text(DUMPS[0])
+    entries = tuple(databases.copy_sql(ACCOUNTING.path, str(tmp_path / "copy"), ACCOUNTING.name))
+    found = Manifest("one", (), {ACCOUNTING.name: {"path": ACCOUNTING.path, "way": ACCOUNTING.way}}, {}, entries)
+    looks: list[int] = []
+
+    def fetch() -> str:
+        looks.append(1)
+        return str(fetched)
+
+    def differences() -> list[str]:
+        return restoring._differences(ACCOUNTING, found, str(tmp_path), "/", fetch)
+
+    assert (differences(), looks) == ([], []), "nothing is fetched where the bytes are the same"
+    for text in DUMPS[1:]:
+        dumped.write_text(text)
+        assert differences() == []
+    dumped.write_text(DUMPS[1].replace("(1,'x')", "(1,'y')"))
+    assert differences()[0].startswith("slurm-accounting has ")
+    dumped.write_text(DUMPS[1].replace("`a` int(11)", "`a` int(10)"))
+    assert differences() != []
+    assert not (tmp_path / "compared").exists()
+
+
 def grafana(path: Path) -> sqlite3.Connection:
     """A database as Grafana keeps it with `wal = true`: dashboards, what users prefer, and annotations."""
     database = sqlite3.connect(path)
