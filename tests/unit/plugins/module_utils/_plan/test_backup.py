@@ -15,6 +15,7 @@ USUAL: dict[str, Any] = {
     "backup_repository": "sftp:backup@store:/srv/gaudi/mon",
     "backup_password": "of-no-other-use",
     "backup_environment": {"AWS_ACCESS_KEY_ID": "id"},
+    "backup_cluster": "hall-1",
     "backup_paths": ["/srv/own"],
     "backup_schedule": "*-*-* 03:00",
     "backup_keep": {"daily": 7, "weekly": 0},
@@ -33,7 +34,8 @@ def test_a_host_of_two_groups_has_what_belongs_to_both() -> None:
         "0600",
         True,
     )
-    assert json.loads(settings["content"])["password"] == "of-no-other-use"
+    told = json.loads(settings["content"])
+    assert (told["password"], told["cluster"]) == ("of-no-other-use", "hall-1")
     assert "of-no-other-use" not in service["content"] + timer["content"] + str(program)
     assert "\nOnCalendar=*-*-* 03:00\n" in timer["content"] and "\nPersistent=true\n" in timer["content"]
     assert {each["path"] for each in program} >= {"/usr/local/lib/gaudi-backup/engine/_backup/saving.py"}
@@ -54,6 +56,10 @@ def test_a_host_of_two_groups_has_what_belongs_to_both() -> None:
         (
             {"backup_password": ""},
             "backup_password is empty: give one out of your vault, and keep it where the backups ",
+        ),
+        (
+            {"backup_cluster": "hall 1"},
+            "backup_cluster is 'hall 1': give letters, digits, dots, hyphens and underscores.",
         ),
         ({"backup_password": "a\nb"}, "backup_password has more than one line: give one line."),
         (
