@@ -8,7 +8,7 @@ import hashlib
 import os
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 from .._printable import few, printable
 from .._refusal import Refusal
@@ -53,17 +53,26 @@ def own(known: Sequence[Snapshot], cluster: str) -> list[Snapshot]:
     return [each for each in known if each.cluster == cluster]
 
 
-def refuse_two_machines(mine: Sequence[Snapshot], host: str, machine: str) -> None:
-    """Refuse to add to backups which another machine adds to as well; retention would take this one's for that one's.
+def in_turn(mine: Sequence[Snapshot]) -> Optional[tuple[Snapshot, Snapshot]]:
+    """The newest snapshot, and one of another machine that has written in turn with its own; None where none has.
 
     A machine that took the place of a lost one has no earlier ones. ``mine`` has the newest first.
     """
-    of = [each.machine for each in mine if each.machine]
-    if machine and machine in of[1:] and of[0] != machine:
+    of = [each for each in mine if each.machine]
+    other = next((each for each in of if each.machine != of[0].machine), None)
+    if other and of[0].machine in [each.machine for each in of[of.index(other) :]]:
+        return of[0], other
+    return None
+
+
+def refuse_two_machines(mine: Sequence[Snapshot], host: str) -> None:
+    """Refuse to remove backups where two machines have made them: one's would count as the other's."""
+    both = in_turn(mine)
+    if both:
         raise Refusal(
-            f"the newest backup of {host} is of another machine than this one, which has earlier ones: two machines "
-            "write under one name, so name the cluster of each (cluster, or backup_cluster of the role), or give each "
-            "a repository of its own"
+            f"the backups of {host} are of two machines in turn, such as {both[0].name} and {both[1].name}, and none "
+            "is removed: name the cluster of each (cluster, or backup_cluster of the role), or give each a repository "
+            "of its own"
         )
 
 
@@ -86,12 +95,11 @@ def meant(known: Sequence[Snapshot], cluster: str, host: str) -> list[Snapshot]:
             f"no backup of {host} says of which cluster it is: see which one is of {cluster}, and name it as snapshot "
             f"({few([each.name for each in known])})"
         )
-    of = [each for each in mine if each.machine]
-    other = next((each for each in of if each.machine != of[0].machine), None)
-    if other and of[0].machine in [each.machine for each in of[of.index(other) :]]:
+    both = in_turn(mine)
+    if both:
         raise Refusal(
-            f"the backups of {host} are of two machines in turn, such as {of[0].name} and {other.name}: see which one "
-            "is of yours, and name it as snapshot"
+            f"the backups of {host} are of two machines in turn, such as {both[0].name} and {both[1].name}: see which "
+            "one is of yours, and name it as snapshot"
         )
     return mine
 

@@ -154,13 +154,15 @@ class Repository:
     def forget(self, host: str, keep: Mapping[str, int]) -> None:
         """Remove what retention no longer keeps of one host, and the locks of runs that were killed.
 
-        What another cluster has under the same name is not counted and stays.
+        What another cluster has under the same name is not counted and stays. ``Refusal`` where nobody can tell.
         """
         kept = [part for name, count in keep.items() if count > 0 for part in (f"--keep-{name}", str(count))]
         if not kept:
             raise Refusal("nothing says what is kept: give at least one of last, daily, weekly and monthly above 0")
+        known = self.snapshots(host) or []
+        belonging.refuse_two_machines(belonging.own(known, self.cluster), host)
         self._ask("unlock")
-        others = any(each.cluster != self.cluster for each in self.snapshots(host) or ())
+        others = any(each.cluster != self.cluster for each in known)
         tag = f"{TAG},{CLUSTER}{self.cluster}" if others else TAG
         self._ask("forget", "--tag", tag, "--host", host, "--group-by", "host", *kept, "--prune")
 

@@ -160,10 +160,9 @@ def save(
     apart(items, root, folder, repository)
     with alone(folder, dry) as copy:
         known = repository.snapshots(host)
-        mine, machine = belonging.own(known or [], repository.cluster), belonging.machine_of(root)
+        mine = belonging.own(known or [], repository.cluster)
         if mine:
             refuse_later(mine[0].name, mine[0].time, time.time(), f"see to it that restic forgets {mine[0].name}")
-        belonging.refuse_two_machines(mine, host, machine)
         now, missing = stage(items, copy, root, host, kinds)
         digest = manifest.digest(now)
         newest = mine[0] if mine else None
@@ -174,7 +173,7 @@ def save(
             return Saved(True, "", before, now, missing)
         if known is None:
             repository.make()
-        name = repository.add(copy, host, digest, machine)
+        name = repository.add(copy, host, digest, belonging.machine_of(root))
         lacking = repository.lacks(Snapshot(name, "", host, copy, digest), now)
         if lacking:
             raise Refusal(

@@ -71,12 +71,11 @@ def test_what_could_be_another_clusters_is_refused(known: list[Snapshot], cluste
     assert refusal(belonging.meant, known, cluster, "mon") == said
 
 
-def test_two_machines_of_one_name_do_not_both_add() -> None:
-    belonging.refuse_two_machines(listed("/m1", "/m1"), "mon", "m1")
-    belonging.refuse_two_machines(listed("/m1", "/m1"), "mon", "m2")  # it took the place of the other
-    belonging.refuse_two_machines(listed("/m2", "/m1"), "mon", "")
-    said = refusal(belonging.refuse_two_machines, listed("/m2", "/m1"), "mon", "m1")
-    assert said.startswith("the newest backup of mon is of another machine than this one, which has earlier ones: two")
+def test_of_two_machines_of_one_name_nothing_is_removed() -> None:
+    for fine in (listed("/m1", "/m1"), listed("/m2", "/m1"), listed("/m2", "/", "/m1"), []):
+        belonging.refuse_two_machines(fine, "mon")
+    said = refusal(belonging.refuse_two_machines, listed("/m1", "/m2", "/m1"), "mon")
+    assert said.startswith("the backups of mon are of two machines in turn, such as s0 and s1, and none is removed: na")
 
 
 def test_a_named_snapshot_of_another_cluster_is_refused() -> None:
