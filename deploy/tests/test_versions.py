@@ -46,6 +46,13 @@ def test_what_check_writes_path_reads(deploy: Deploy) -> None:
     assert (node["consistent"], node["culprit"]) == (False, "plugin")
     (deploy.folder / "node.json").write_text(json.dumps(node))
     said = deploy.run("versions", "path", "--facts", "node.json")
+    (deploy.folder / "all.json").write_text(json.dumps(answer))
+    assert deploy.run("versions", "path", "--facts", "all.json") == said
+    (deploy.folder / "two.json").write_text(json.dumps({"nodes": {"a": node, "b": node}}))
+    refused = deploy.run("versions", "path", "--facts", "two.json", code=2)
+    assert refused.startswith(
+        "gaudi3-deploy: two.json has the versions of 2 nodes: give a file of one, or --inventory."
+    )
     assert "  1. Install PyTorch 2.9.0 of 1.23.0-695\n" in said
     assert said.endswith("  0 changes, 0 boots: 1.23.0-695 on RHEL 9.4\n")
 

@@ -68,7 +68,7 @@ def _given(values: Sequence[str], read: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs(values, "--fact").items():
         head, dot, package = name.partition(".")
-        if head == "packages" and dot:
+        if head == "packages" and dot and package:
             packages[package] = value
         elif head == "built_for":
             found[head] = [each for each in value.split(",") if each]
@@ -88,6 +88,12 @@ def _read(path: Path) -> dict[str, Any]:
         ) from None
     if not isinstance(found, dict):
         raise UsageError(f"The versions in {path} are no facts by name: give such as driver: 1.23.0-2eae87a.")
+    nodes_of = found.get("nodes")
+    if isinstance(nodes_of, dict) and set(found) <= {"schema", "nodes"}:
+        if len(nodes_of) != 1:
+            raise UsageError(f"{path} has the versions of {len(nodes_of)} nodes: give a file of one, or --inventory.")
+        found = next(iter(nodes_of.values()))
+        found = found if isinstance(found, dict) else {}
     inner = found.get("versions")
     return dict(inner) if isinstance(inner, dict) else found
 

@@ -12,7 +12,7 @@ from .._printable import few, printable
 from .._refusal import Refusal
 from .compat import CONFIRMED, FORBIDDEN, Matrix, Verdict
 from .matrix import IMAGES_OF, KERNELS, PYTORCH_IMAGE, SOURCES, UNCONFIRMED
-from .node import matches, numbers, said_system, system_name
+from .node import generation_name, matches, numbers, said_system, system_name
 from .versions import Release
 
 #: What can be wished for.
@@ -71,7 +71,8 @@ def wishes_of(given: Mapping[str, str]) -> dict[str, str]:
             )
         if not value.strip():
             raise Refusal(f"{axis} is empty: give a version, as {axis}=... does, or leave it out.")
-        found[axis] = system_name(value.strip()) if axis == "system" else value.strip()
+        name = {"system": system_name, "generation": generation_name}.get(axis, str)
+        found[axis] = name(value.strip())
     return found
 
 

@@ -84,6 +84,8 @@ class Node:
                 values[name] = _text(name, value)
         if values.get("system"):
             values["system"] = system_name(values["system"])
+        if values.get("generation"):
+            values["generation"] = generation_name(values["generation"])
         return cls(**values)
 
     def as_facts(self) -> dict[str, Any]:
@@ -117,7 +119,9 @@ class Node:
 
 
 def _text(name: str, value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)) or len(str(value)) > LONGEST:
+    if isinstance(value, float):  # of YAML and JSON, which have 2.10 as 2.1
+        raise Refusal(f"{name} of the node's versions is the number {value!r}: put it in quotes, as '2.10' is another.")
+    if isinstance(value, bool) or not isinstance(value, (str, int)) or len(str(value)) > LONGEST:
         raise Refusal(f"{name} of the node's versions is {printable(repr(value), 60)}: give a short text.")
     return printable(str(value).strip(), LONGEST)
 
@@ -145,6 +149,11 @@ def system_name(text: str) -> str:
     if match is None:
         return text
     return f"{'Ubuntu' if match[1].lower() == 'ubuntu' else 'RedHat'} {match[2]}"
+
+
+def generation_name(text: str) -> str:
+    """A generation of cards by the matrix's name: ``Gaudi 3`` is ``gaudi3``; what is unknown stays another."""
+    return text.lower().replace(" ", "")
 
 
 def said_system(name: str) -> str:

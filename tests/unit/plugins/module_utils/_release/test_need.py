@@ -62,6 +62,10 @@ def test_kernels_and_pythons_belong_to_systems() -> None:
     assert need({"generation": "gaudi"}).release == "1.18.0-524"
 
 
+def test_a_generation_is_wished_for_as_people_write_it() -> None:
+    assert need({"generation": "Gaudi 3"}).wishes == {"generation": "gaudi3"}
+
+
 @pytest.mark.parametrize(
     ("wishes", "said"),
     [

@@ -44,6 +44,20 @@ def test_what_is_no_fact_is_refused_in_one_sentence(given: dict[str, Any], said:
     assert str(refused.value).replace('"', "").startswith(said.replace('"', ""))
 
 
+def test_a_version_that_a_file_has_as_a_number_is_refused() -> None:
+    """YAML and JSON have 2.10 as 2.1, another release of PyTorch."""
+    with pytest.raises(Refusal, match=r"torch of the node's versions is the number 2\.1: put it in quotes, as '2.10'"):
+        Node.of({"torch": 2.10})
+    assert Node.of({"torch": "2.10", "python": 3}).python == "3"
+
+
+def test_a_generation_is_read_as_people_write_it() -> None:
+    assert (Node.of({"generation": "Gaudi 3"}).generation, Node.of({"generation": "gaudi2"}).generation) == (
+        "gaudi3",
+        "gaudi2",
+    )
+
+
 def test_a_host_cannot_write_to_a_terminal() -> None:
     assert Node.of({"driver": "1.2\x1b[31m"}).driver == "1.2\\x1b[31m"
 
