@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .._fabric_lint.cabling import Cable, Neighbour, compared, neighbours, once
+from .._fabric_lint.cabling import Cable, Neighbour, compared, named, neighbours, once
 from .._printable import printable
 from .._refusal import Refusal
 from . import gaudinet
@@ -89,7 +89,7 @@ def _check_shared(host: str, single: dict[str, Neighbour]) -> None:
 
 def _check_plan(host: str, single: dict[str, Neighbour], planned: Sequence[Cable]) -> None:
     found = [Cable(host, port, each.chassis, each.chassis_port) for port, each in single.items()]
-    faults = compared(planned, found, [host])
+    faults = compared(planned, named(found, {cable.switch for cable in planned}), [host])
     if faults:
         first = faults[0]
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""

@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from .._printable import printable
@@ -159,6 +160,26 @@ def _value(value: Any) -> str:
         if isinstance(each, str):
             return each
     return ""
+
+
+def named(found: Sequence[Cable], known: Collection[str]) -> list[Cable]:
+    """The cables with each switch by the site's name for it: switches announce theirs with a domain, or without.
+
+    Where two switches have one first label, each keeps its own name.
+    """
+    labels = Counter(_label(switch) for switch in {cable.switch for cable in found})
+
+    def of(switch: str) -> str:
+        if switch in known or labels[_label(switch)] > 1:
+            return switch
+        same = [each for each in known if _label(switch) == _label(each) and _label(switch) in (switch, each)]
+        return same[0] if len(same) == 1 else switch
+
+    return [replace(cable, switch=of(cable.switch)) for cable in found]
+
+
+def _label(switch: str) -> str:
+    return switch.partition(".")[0]
 
 
 def once(cables: Sequence[Cable]) -> None:

@@ -47,16 +47,16 @@ def names(text: str) -> list[str]:
             named = before + part
         else:
             before = re.sub(r"\d.*", "", part)
-        found += _each(named)
+        found += _spread(named)
     return found
 
 
-def _each(text: str) -> list[str]:
+def _spread(text: str) -> list[str]:
     """The names that a name with ranges stands for; itself where it has none."""
     span = _RANGE.search(text)
     if span is None or len(span[2]) > 4 or not int(span[1]) <= int(span[2]):
         return [text]
-    rest = _each(text[span.end() :]) if span.end() < len(text) else [""]
+    rest = _spread(text[span.end() :]) if span.end() < len(text) else [""]
     numbered = range(int(span[1]), int(span[2]) + 1)
     if len(numbered) * len(rest) > _MOST_PORTS:
         return [text]

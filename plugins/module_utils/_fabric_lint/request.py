@@ -12,7 +12,7 @@ from typing import Any, Optional
 from .._files import open_to_read
 from .._printable import printable
 from .._refusal import Refusal
-from .cabling import KEYS, Cable, Miswired, compared, once, seen
+from .cabling import KEYS, Cable, Miswired, compared, named, once, seen
 from .model import Switch
 from .rules import ASKED, Finding, Wanted, lint, read
 
@@ -76,6 +76,8 @@ def look(
     for host, answer in neighbours.items():
         verdict.cables += seen(host, answer)
     wanted_cables = [Cable(**{key: str(each[key]) for key in KEYS}) for each in cables]
+    called = {*(str(each["name"]) for each in switches), *(cable.switch for cable in wanted_cables)}
+    verdict.cables = named(verdict.cables, called)
     verdict.miswired = compared(wanted_cables, verdict.cables, list(neighbours))
     once(wanted_cables)
     names = [str(each["name"]) for each in switches]

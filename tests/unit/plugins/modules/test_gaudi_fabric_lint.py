@@ -54,7 +54,7 @@ def test_a_port_that_sonic_announces_by_its_alias_is_found(run_module: Any, tmp_
     (tmp_path / "leaf1").write_text(HEALTHY["sonic"][1].replace('"9100"', '"1500"'))
     switch = {"name": "leaf1", "syntax": "sonic", "path": str(tmp_path / "leaf1"), "ports": ["etp1"]}
     heard = {"type": "local", "value": "etp1"}
-    neighbours = {"gaudi-1": {"lldp": {"interface": {"hl0": {"chassis": {"leaf1": {}}, "port": {"id": heard}}}}}}
+    neighbours = {"gaudi-1": {"lldp": {"interface": {"hl0": {"chassis": {"leaf1.dc": {}}, "port": {"id": heard}}}}}}
     cable = {"host": "gaudi-1", "port": "hl0", "switch": "leaf1", "switch_port": "etp1"}
     given = {"switches": [switch], "neighbours": neighbours, "cables": [cable], "host_mtus": {"gaudi-1": {"hl0": 9000}}}
     result = run_module(gaudi_fabric_lint, **given)

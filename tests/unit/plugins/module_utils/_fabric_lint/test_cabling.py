@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._fabric_lint.cabling import Cable, compared, seen
+from ansible_collections.gaudi3.scale.plugins.module_utils._fabric_lint.cabling import Cable, compared, named, seen
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 
@@ -88,6 +88,26 @@ def test_two_crossed_cables_are_both_named() -> None:
         ("miswired", "hl1", "leaf1 Ethernet1/1", "leaf2 Ethernet1/1"),
     ]
     assert faults[0].cure == "move the cable of gaudi-1 hl0 from leaf2 Ethernet1/1 to leaf1 Ethernet1/1"
+
+
+@pytest.mark.parametrize(
+    ("seen_as", "known", "called"),
+    [
+        ("leaf1.example.org", {"leaf1"}, "leaf1"),
+        ("leaf1", {"leaf1.example.org"}, "leaf1.example.org"),
+        ("leaf1.example.org", {"leaf1", "leaf1.example.org"}, "leaf1.example.org"),
+        ("leaf1.hall1", {"leaf1.hall2"}, "leaf1.hall1"),
+        ("leaf1", {"leaf1.hall1", "leaf1.hall2"}, "leaf1"),
+        ("leaf11.example.org", {"leaf1"}, "leaf11.example.org"),
+    ],
+)
+def test_a_switch_has_the_site_s_name_with_a_domain_or_without(seen_as: str, known: set[str], called: str) -> None:
+    assert named([Cable("gaudi-1", "hl0", seen_as, "Ethernet1/1")], known)[0].switch == called
+
+
+def test_two_switches_of_one_label_keep_their_names() -> None:
+    found = [Cable("gaudi-1", f"hl{hall}", f"leaf1.hall{hall}", "Ethernet1/1") for hall in (1, 2)]
+    assert named(found, {"leaf1"}) == found
 
 
 def test_two_hosts_that_see_one_port_are_both_named() -> None:
