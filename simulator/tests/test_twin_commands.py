@@ -175,17 +175,18 @@ def test_a_fleet_names_hosts_without_a_report_and_reports_without_a_host(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     inventory, place, into = tmp_path / "hosts.ini", tmp_path / "reports", tmp_path / "twins"
-    inventory.write_text("[gaudi]\nnode-1.example.org\nnode-2\nnode-3\n")
+    inventory.write_text("[gaudi]\nnode-1.example.org\nnode-2\nnode-3\ndoctor-4\n")
     place.mkdir()
-    for name in ("node-1.example.org.json", "doctor-node-3.json", "old.json"):
+    for name in ("node-1.example.org.json", "doctor-node-3.json", "doctor-4.json", "old.json"):
         (place / name).write_bytes(WHOLE)
     command = ["from-inventory", str(inventory), "--reports", str(place), "--into", str(into)]
     assert main(command) == 0
     out = capsys.readouterr().out
     assert "hosts without a report: node-2\n" in out
     assert "reports without a host: old.json\n" in out
-    assert sorted(path.name for path in into.iterdir()) == ["node-1", "node-3"]
+    assert sorted(path.name for path in into.iterdir()) == ["doctor-4", "node-1", "node-3"]
     assert {name: len(state["cards"]) for name, state in commands.nodes_of(into).items()} == {
+        "doctor-4": 2,
         "node-1": 2,
         "node-3": 2,
     }

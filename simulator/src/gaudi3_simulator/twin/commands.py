@@ -91,7 +91,8 @@ def _replayed(files: dict[str, str]) -> tuple[list[str], int]:
 
 def from_inventory(inventory: Path, reports: Path, into: Path) -> list[str]:
     """Make a twin of every host that has a report; names hosts without one, and reports without a host."""
-    wanted, given = fleet.hosts(inventory), fleet.reports(reports)
+    wanted = fleet.hosts(inventory)
+    given = fleet.reports(reports, wanted)
     made = fleet.make(wanted, given)
     if not made:
         raise RequestError(f"{reports} has no report named after a host of {inventory}, such as {wanted[0]}.json.")

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,8 @@ def _members(groups: dict[str, Any], group: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def reports(directory: Path) -> dict[str, Path]:
-    """Report files of a folder by the host that each is named after."""
+def reports(directory: Path, wanted: Collection[str] = ()) -> dict[str, Path]:
+    """Report files of a folder by the host that each is named after, of which some may be called doctor-...."""
     if not directory.is_dir():
         raise RequestError(f"There is no folder {directory}: give the folder with one report of each host.")
     found: dict[str, Path] = {}
@@ -66,7 +67,8 @@ def reports(directory: Path) -> dict[str, Path]:
             continue
         if not path.is_file():
             raise RequestError(f"{path} has a report's name and is no file: put the report there, or move it away.")
-        name = path.name.removesuffix(ending).removeprefix("doctor-")
+        whole = path.name.removesuffix(ending)
+        name = whole if whole in wanted else whole.removeprefix("doctor-")
         if name in found:
             raise RequestError(f"{found[name].name} and {path.name} are both of {name}: leave one of them.")
         found[name] = path
