@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import shutil
 import stat
@@ -11,8 +12,10 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
+from gaudi3_deploy import given_file
 from gaudi3_deploy.collection._mirror import LOCK
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.mirror import fill
@@ -142,10 +145,26 @@ def test_a_web_server_of_another_user_can_hand_out_all_of_it(tmp_path: Path) -> 
     assert modes == {0o755, 0o644}
 
 
+def test_what_a_disk_does_not_give_back_is_named(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mirrors are kept for years: one bad block is one line, and the rest is verified all the same."""
+    real = hashlib.file_digest
+
+    def digest(stream: Any, name: str) -> object:
+        if stream.name.endswith("InRelease"):
+            raise OSError(5, "Input/output error")
+        return real(stream, name)
+
+    monkeypatch.setattr(hashlib, "file_digest", digest)
+    assert verify(mirror)[1] == ["artifactory/debian/dists/jammy/InRelease: cannot be read (input/output error)"]
+    monkeypatch.setattr(given_file, "read_text", lambda _path: Path("/proc/self/mem").read_text())
+    with pytest.raises(UsageError, match=r"lock\.json cannot be read \(input/output error\): mend that first\.$"):
+        verify(mirror)
+
+
 def test_a_disk_that_takes_nothing_is_one_sentence(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_file: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(DeployError, match=r"mirror cannot be written \(no space left on device\): mend that"):
+    with pytest.raises(DeployError, match=r"mirror cannot be read or written \(no space left on device\): mend that"):
         _fill(mirror, "http://127.0.0.1:9")

@@ -34,7 +34,8 @@ def alone(where: Path) -> Iterator[None]:
             os.close(handle)
     except OSError as error:
         raise DeployError(
-            f"{where} cannot be written ({reason(error)}): mend that, and start the command again, it goes on."
+            f"{error.filename or where} cannot be read or written ({reason(error)}): mend that, and start the command "
+            "again, it goes on."
         ) from error
     finally:
         os.umask(mask)

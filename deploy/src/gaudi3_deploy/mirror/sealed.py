@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -96,7 +96,9 @@ def read(path: Path) -> Lock | None:
         return Lock(str(found["release"]), {each.path: each for each in kept})
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({reason(error)}): mend that first.") from error
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise UsageError(
             f"{path} is no lock of a mirror ({printable(reason(error))}): make the mirror again."
         ) from error
@@ -142,7 +144,11 @@ def verify(folder: Path, wanted: str = "") -> tuple[Lock, list[str]]:
 def _faults(folder: Path, lock: Lock) -> Iterator[str]:
     if (folder / UNFINISHED).is_dir():
         yield f"{UNFINISHED}: a run of `gaudi3-deploy mirror fill` was not finished; start it again"
-    there = dict(_files(folder))
+    unread: list[OSError] = []
+    there = dict(_files(folder, unread.append))
+    hidden = {Path(error.filename).relative_to(folder).as_posix(): error for error in unread}
+    for below, error in hidden.items():
+        yield f"{printable(below)}: cannot be read ({reason(error)})"
     for path, said in poisoned({*lock.files, *there}):
         yield f"{printable(path)}: {said}"
     for path, kept in sorted(lock.files.items()):
@@ -150,13 +156,12 @@ def _faults(folder: Path, lock: Lock) -> Iterator[str]:
         if other not in ("", lock.release):
             yield f"{path}: is of release {other}, and the mirror is of {lock.release}"
         elif path not in there:
-            yield f"{path}: is missing"
+            if not any(path.startswith(f"{below}/") for below in hidden):
+                yield f"{path}: is missing"
         elif there[path].is_symlink() or not there[path].is_file():
             yield f"{path}: is no plain file"
-        elif (size := there[path].stat().st_size) != kept.size:
-            yield f"{path}: has {size} bytes, and the lock says {kept.size}"
-        elif digest_of(there[path]) != kept.sha256:
-            yield f"{path}: was changed, its SHA-256 is not what the lock says"
+        elif said := _content(there[path], kept):
+            yield f"{path}: {said}"
     for path in sorted(there.keys() - lock.files.keys()):
         other = release_in(path)
         if other not in ("", lock.release):
@@ -165,8 +170,19 @@ def _faults(folder: Path, lock: Lock) -> Iterator[str]:
             yield f"{printable(path)}: is not in the lock"
 
 
-def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    for parent, folders, names in os.walk(folder):
+def _content(path: Path, kept: Kept) -> str:
+    """What is wrong with a file's content; empty where it is as the lock says."""
+    try:
+        size = path.stat().st_size
+        if size != kept.size:
+            return f"has {size} bytes, and the lock says {kept.size}"
+        return "" if digest_of(path) == kept.sha256 else "was changed, its SHA-256 is not what the lock says"
+    except OSError as error:
+        return f"cannot be read ({reason(error)})"
+
+
+def _files(folder: Path, unread: Callable[[OSError], None]) -> Iterator[tuple[str, Path]]:
+    for parent, folders, names in os.walk(folder, onerror=unread):
         if Path(parent) == folder and UNFINISHED in folders:
             folders.remove(UNFINISHED)
         links = [name for name in folders if Path(parent, name).is_symlink()]
