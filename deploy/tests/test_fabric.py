@@ -42,6 +42,15 @@ def test_a_healthy_switch_of_each_language_is_told_by_its_text(deploy: Deploy, s
     assert said == "1 port, 1 switch, 0 cables: 0 findings\n"
 
 
+def test_files_of_an_editor_that_marks_them_are_read(deploy: Deploy, site: Path) -> None:
+    (site / "leaf9.json").write_text(HEALTHY["sonic"][1].replace("\n", "\r\n"), encoding="utf-8-sig")
+    (site / "marked.json").write_text((site / "gaudi-1.json").read_text(), encoding="utf-8-sig")
+    deploy.run("fabric", "lint", "leaf9.json", "--port", "leaf9:Ethernet0")
+    assert deploy.run("fabric", "cables", "gaudi-1=marked.json") == deploy.run(
+        "fabric", "cables", "gaudi-1=gaudi-1.json"
+    )
+
+
 def test_ports_come_from_neighbours_and_findings_have_their_cure(deploy: Deploy, site: Path) -> None:
     words = ("leaf1.cfg", "--site", "site.yml", "--neighbours", "gaudi-1=gaudi-1.json")
     assert deploy.run("fabric", "lint", *words) == "1 port, 1 switch, 1 cable: 0 findings\n"

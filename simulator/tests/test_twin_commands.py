@@ -149,7 +149,7 @@ def test_words_of_a_report_reach_no_terminal_and_odd_bytes_stop_nothing(
     report["sections"]["modules"] = {"data": {"loaded": {"habanalabs": {"version": "1.23.0\udcff"}}}}
     cards = report["sections"]["cards"]["data"]["cards"]
     cards[0].update(numa_node="\udcff", net={"hl0": {"dev_port": 1, "flags": "none"}})
-    (tmp_path / "r.json").write_text(json.dumps(report))
+    (tmp_path / "r.json").write_text(json.dumps(report), encoding="utf-8-sig")  # as an editor may mark it
     assert main(["from-report", str(tmp_path / "r.json"), "--into", str(tmp_path / "twin"), "--node", "gaudi-1"]) == 0
     said = capsys.readouterr().out
     assert "kernel 5.15\\udcff\\x1b[31m (of the report)" in said and "  unknown   new\\x1b[2J\n" in said

@@ -78,7 +78,7 @@ def neighbours(host: str, answer: object) -> list[Neighbour]:
     """
     if isinstance(answer, str):
         try:
-            answer = json.loads(answer)
+            answer = json.loads(answer.removeprefix("\ufeff"))
         except (ValueError, RecursionError):
             answer = None
     if not isinstance(answer, Mapping) or "lldp" not in answer:

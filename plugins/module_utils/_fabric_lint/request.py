@@ -55,7 +55,7 @@ def text_of(name: str, path: str) -> str:
     if len(content) > MOST_BYTES:
         raise Refusal(f"switch {name}: {path} is longer than 64 MiB: give the configuration of one switch")
     try:
-        return content.decode("utf-8")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Refusal(f"switch {name}: {path} is no text: give the configuration as the switch prints it") from None
 

@@ -202,7 +202,7 @@ def pairs(given: Sequence[str]) -> Iterable[tuple[str, str]]:
 def text_of(path: Path) -> str:
     """The text of a file, of which bytes that are no UTF-8 are replaced. Raises UsageError where it cannot be read."""
     try:
-        return given_file.read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
+        return given_file.read_bytes(path, _MOST_BYTES).decode("utf-8-sig", "replace")
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({reason(error)}): give a file.") from None
 

@@ -83,9 +83,9 @@ def _check_size(path: Path, content: bytes, most: int) -> None:
 
 def _doctor(path: Path, content: bytes) -> dict[str, Any]:
     try:
-        data = json.loads(content.decode("utf-8"))
+        data = json.loads(content.decode("utf-8-sig"))
     except (UnicodeDecodeError, ValueError, RecursionError):
-        ended = content.rstrip()[-1:] != b"}" and content.lstrip()[:1] == b"{"
+        ended = content.rstrip()[-1:] != b"}" and content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
         how = "ends in the middle" if ended else "is no JSON"
         raise RequestError(f"The report {path} {how}: {_EXAMPLE}, whole.") from None
     if not isinstance(data, dict) or "sections" not in data or "format" not in data:

@@ -64,6 +64,11 @@ def test_what_lldpcli_1_0_16_printed_of_two_cables_between_namespaces(name: str,
     assert seen("gaudi-1", answer) == [Cable("gaudi-1", f"hl{port}", "leaf1", f"Ethernet{port}") for port in ports]
 
 
+def test_an_answer_that_an_editor_has_marked_is_read() -> None:
+    answer = json.dumps({"lldp": {"interface": {"hl0": neighbour("leaf1", "Ethernet1/1")}}})
+    assert seen("gaudi-1", "\ufeff" + answer) == seen("gaudi-1", answer) != []
+
+
 def test_a_neighbour_without_a_name_is_called_by_its_identifier() -> None:
     answer = {"lldp": {"interface": {"hl0": {"chassis": {"id": {"type": "mac", "value": "02:01"}}, "port": {}}}}}
     assert seen("gaudi-1", answer) == [Cable("gaudi-1", "hl0", "02:01", "?")]
