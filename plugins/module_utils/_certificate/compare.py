@@ -53,11 +53,17 @@ def compare(one: Certificate, other: Certificate) -> Comparison:
     """What changed from the earlier certificate to the later; Refusal where they are of different machines."""
     first, last = sorted((one, other), key=lambda each: each.evidence.taken_at)
     before, after = first.evidence, last.evidence
+    bare = next((each.node for each in (before, after) if not each.serials), "")
+    if bare:
+        raise Refusal(
+            f"Nothing tells whether these are of one machine: a certificate of {bare} has no serial number of a card. "
+            "Give two in which cards are."
+        )
     common = before.serials & after.serials
     if not common:
         raise Refusal(
-            f"These are two machines: no card of {before.node} ({few(sorted(before.serials), 2) or 'no serial number'})"
-            f" is in {after.node} ({few(sorted(after.serials), 2) or 'no serial number'}). Give two of one machine."
+            f"These are two machines: no card of {before.node} ({few(sorted(before.serials), 2)})"
+            f" is in {after.node} ({few(sorted(after.serials), 2)}). Give two of one machine."
         )
     said = [*_machine(before, after), *_grades(first, last)]
     by_serial = {card.serial: card for card in after.cards}

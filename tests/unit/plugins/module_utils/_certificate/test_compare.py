@@ -86,3 +86,11 @@ def test_two_machines_are_refused(sheet: Any, later: Any) -> None:
         card["serial"] = "AX" + card["serial"]
     with pytest.raises(Refusal, match=r"These are two machines: no card of gaudi-1 .* Give two of one machine"):
         compare(sheet.certificate, later.certificate)
+
+
+def test_cards_that_nobody_sees_are_no_other_machine(sheet: Any, later: Any) -> None:
+    later.facts["cards"] = []
+    with pytest.raises(
+        Refusal, match=r"^Nothing tells whether these are of one machine: a certificate of gaudi-1 has no"
+    ):
+        compare(sheet.certificate, later.certificate)
