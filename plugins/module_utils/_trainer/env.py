@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from .._cards.file_access import first_closed, numbers_of
-from .._files import make_folder, stands, sync_tree, write_file
+from .._files import make_folder, sync_tree, write_file
 from .._installed import forget, installing, torn, unfinished
 from .._known_bad import PACKAGES as KNOWN_BAD_PACKAGES
 from .._known_bad import refuse_known_bad
@@ -178,7 +178,8 @@ class TrainerEnv:
         path = os.path.join(self.venv, "bin", name)
         try:
             with open(path, encoding="utf-8", errors="replace") as stream:
-                return stream.read() == self._script(target) and stands(path, 0o755)
+                may_be_run = stat.S_IMODE(os.fstat(stream.fileno()).st_mode) == 0o755
+                return may_be_run and stream.read() == self._script(target)
         except OSError:
             return False
 
