@@ -16,6 +16,8 @@ from ..playbooks.test_decided_for_all import tasks
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 #: The roles whose phases leave nodes out.
 ASKED = ("synapseai", "fabric", "tuning", "pytorch", "trainer", "firewall", "node_exporter", "hpu_exporter")
+#: The phases that leave hosts out.
+LEAVES = ("tuning", "drivers", "fabric", "firewall", "pytorch", "monitoring", "train")
 #: What changes no node.
 HARMLESS = {
     *("assert", "debug", "fail", "find", "import_role", "import_tasks", "include_tasks", "set_fact", "setup", "slurp"),
@@ -79,6 +81,27 @@ COVERED = {
 }
 
 
+#: Roles of a monitoring host, which is left out of their phases. A service's own module asks what it does itself.
+MONITORING = ("prometheus", "alertmanager", "grafana", "watch", "monitoring_service")
+SERVICE = "gaudi3.scale.gaudi_monitoring"
+STEPS = ("preflight", "claim", "targets", "run", "verify")
+BEFORE = "a file of Service.before, which the look compares"
+PAGES = "the exporters' alone, which are not left out where they have certificates"
+COVERED_THERE = {
+    "prometheus": {
+        "Refuse a host that watches another cluster": "the preflight asks it of each host, and changes nothing"
+    },
+    "grafana": {"Add Grafana's repository": BEFORE, "Fetch the key of Grafana's repository": BEFORE},
+    "monitoring_service": {
+        "Install the package, its service not yet started: {{ monitoring_service_options.package }}": "it is asked for",
+        "Make the folder of the certificate": PAGES,
+        "Make the passwords and the certificate, once, on the controller: {{ monitoring_service_options.name }}": PAGES,
+        "Say when the certificates end: {{ monitoring_service_options.name }}": PAGES,
+        "Write the certificate, for {{ monitoring_service_options.group }}": PAGES,
+    },
+}
+
+
 def changes(task: dict[str, Any]) -> bool:
     """Whether a task may change the node."""
     module = next((key.rpartition(".")[2] for key in task if key.count(".") == 2), None)
@@ -107,6 +130,32 @@ def test_every_task_that_changes_a_node_is_asked_for(role: str) -> None:
 def test_what_is_asked_is_a_task(role: str) -> None:
     assert probed(role) <= TASKS[role].keys()
     assert probed(role) or role in ("node_exporter", "hpu_exporter")
+
+
+def changing_there(role: str) -> set[str]:
+    """The names of a monitoring role's tasks that may change its host and are no step that the look knows."""
+    files = [path for path in sorted((ROLES / role / "tasks").glob("*.yml")) if path.stem != "remove"]
+    found = [task for path in files for task in tasks(yaml.safe_load(path.read_text())) if changes(task)]
+    return {task["name"] for task in found if task.get(SERVICE, {}).get("step") not in STEPS}
+
+
+@pytest.mark.parametrize("role", MONITORING)
+def test_every_task_that_changes_a_monitoring_host_is_asked_for(role: str) -> None:
+    found, known = changing_there(role), COVERED_THERE.get(role, {}).keys()
+    assert found - known == set(), "give it to the service in plugins/module_utils/_plan/, or say how the look knows it"
+    assert known - found == set(), "is no task any more"
+
+
+def test_no_playbook_of_a_phase_changes_a_host_itself() -> None:
+    """A role does, whose tasks are asked for."""
+    plays = [
+        (path.name, play)
+        for path in sorted(ROLES.parent.glob("playbooks/*.yml"))
+        if path.stem in LEAVES
+        for play in yaml.safe_load(path.read_text())
+    ]
+    found = [(name, task["name"]) for name, play in plays for task in tasks(play.get("tasks")) if changes(task)]
+    assert len(plays) > 30 and found == []
 
 
 def test_a_task_without_a_question_is_found() -> None:
