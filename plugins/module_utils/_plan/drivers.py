@@ -9,7 +9,7 @@ from typing import Any
 
 from .._host.service_state import is_unchanged
 from .addresses import addresses_here
-from .given import fact, listed, truth
+from .given import demand_facts, fact, listed, truth
 from .model import Answers, Phase, Question, Values, empty, mapping
 from .run import Run
 
@@ -21,6 +21,7 @@ BOOT = "Have driver and external ports brought up at each boot"
 
 def decide(values: Values) -> Mapping[str, Any]:
     """What role synapseai installs on this host, in the words of its distribution."""
+    demand_facts(values)
     packages = [*listed(values("synapseai_packages"))]
     packages += ["habanalabs-container-runtime"] if truth(values, "synapseai_container_runtime") else []
     jobs = values("trainer_jobs_dir") or "/var/lib/gaudi3-scale/jobs"

@@ -10,7 +10,7 @@ from typing import Any
 
 from .._kinds import exact
 from .addresses import addresses_here
-from .given import entries, facts, group, listed, part, truth
+from .given import demand_facts, entries, facts, group, listed, part, truth
 from .model import Answers, Phase, Question, Values, empty, mapping
 from .run import Run
 
@@ -63,6 +63,7 @@ def environment(values: Values) -> dict[str, Any]:
 
 def decide(values: Values) -> Mapping[str, Any]:
     """What role fabric does on this host."""
+    demand_facts(values)
     return {
         "found": found(values),
         "kind": kind(values),

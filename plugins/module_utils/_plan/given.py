@@ -10,6 +10,7 @@ from typing import Any
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from .._kinds import exact
+from .._refusal import Refusal
 from .model import Values
 
 
@@ -26,6 +27,15 @@ def facts(values: Values) -> Mapping[str, Any]:
 def fact(values: Values, name: str) -> str:
     """A fact that is a text; empty where it is none, or was never asked."""
     return exact(facts(values).get(name)) or ""
+
+
+def demand_facts(values: Values) -> None:
+    """Refuse to decide about a host whose facts nobody gathered: it would look like an old and unknown system."""
+    if not facts(values).get("distribution") and not facts(values).get("kernel"):
+        raise Refusal(
+            f"The facts of {values('inventory_hostname')} were not gathered, which decide what is done there: set "
+            "gather_facts to true in the play, and leave the tag always in."
+        )
 
 
 def entries(value: object) -> Mapping[str, Any]:

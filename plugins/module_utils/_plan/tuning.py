@@ -12,7 +12,7 @@ from .._host.answers import remarks
 from .._kinds import exact, texts
 from .._printable import few
 from .._refusal import Refusal
-from .given import entries, fact, facts, host, listed, part, truth
+from .given import demand_facts, entries, fact, facts, host, listed, part, truth
 from .model import Answers, Phase, Question, Values, mapping
 from .run import Run
 
@@ -75,6 +75,7 @@ def command_line(values: Values) -> list[dict[str, Any]]:
 
 def decide(values: Values) -> Mapping[str, Any]:
     """What role tuning sets on this host."""
+    demand_facts(values)
     return {"sysctl": sysctl(values), "sysfs": sysfs(values), "command_line": command_line(values)}
 
 

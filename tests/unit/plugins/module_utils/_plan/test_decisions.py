@@ -10,6 +10,7 @@ from ansible.errors import AnsibleError
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan import shipped
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.decisions import DECISIONS
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_values import RoleValues
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.roles import trusted
 
@@ -33,9 +34,17 @@ def test_another_name_is_refused() -> None:
 
 
 def test_what_follows_from_itself_is_refused() -> None:
-    round_about = values(fabric_kind="{{ _fabric_here }}", _fabric_here="{{ lookup('gaudi3.scale.plan', 'fabric') }}")
+    here = "{{ lookup('gaudi3.scale.plan', 'fabric') }}"
+    round_about = values(fabric_kind="{{ _fabric_here }}", _fabric_here=here, ansible_facts={"kernel": "6.8.0"})
     with pytest.raises(AnsibleError, match="'fabric' follows from itself"):
         round_about.decide("fabric")
+
+
+@pytest.mark.parametrize("role", ["tuning", "fabric", "synapseai"])
+def test_nothing_is_decided_of_a_host_whose_facts_nobody_gathered(role: str) -> None:
+    """It would be an old and unknown system, for which other settings are right."""
+    with pytest.raises(Refusal, match="The facts of gaudi-1 were not gathered"):
+        values(inventory_hostname="gaudi-1", ansible_facts={}).decide(role)
 
 
 def test_the_requirements_are_those_of_the_role() -> None:
