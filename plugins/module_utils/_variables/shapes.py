@@ -255,9 +255,14 @@ def _unknown(name: str, table: Table) -> str:
     # An item of a list has keys of its own, which are no names in the rest.
     above = name.rpartition("[].")[0]
     known = [each for each in table.fields if each.rpartition("[].")[0] == above and not name.startswith(f"{each}.")]
-    near = nearest(table.written(name), [table.written(each) for each in known if "*" not in each])
+    whole = table.written(name)
+    if name in table.fields:
+        # With a dot in one key, as the command line of the trainer takes them.
+        above, _dot, rest = whole.rpartition(".")
+        return f"Key {printable(whole, 100)!r} in {{where}} is written as one: write {rest} as a key below {above}."
+    near = nearest(whole, [table.written(each) for each in known if "*" not in each])
     hint = f"did you mean {near!r}?" if near else table.advice(name)
-    return f"Unknown key {printable(table.written(name), 100)!r} in {{where}}: {hint}"
+    return f"Unknown key {printable(whole, 100)!r} in {{where}}: {hint}"
 
 
 def _subject(path: Path) -> str:

@@ -86,6 +86,10 @@ def test_what_the_trainer_prints_to_start_from_has_no_fault() -> None:
             {"train": {"max_step": 5}},
             ["Unknown key 'train.max_step' in trainer_config: did you mean 'train.max_steps'?"],
         ),
+        (
+            {"train.max_steps": 5},
+            ["Key 'train.max_steps' in trainer_config is written as one: write max_steps as a key below train."],
+        ),
         ({"max_steps": 5}, ["Unknown key 'max_steps' in trainer_config: did you mean 'train.max_steps'?"]),
         (
             {"model": {"precision": "x"}},
