@@ -87,6 +87,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._variables.controller
     head_problem,
     packages_needed,
     packages_problem,
+    serial_problem,
 )
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.dictionaries import DICTIONARIES
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.given import (
@@ -163,7 +164,10 @@ class LookupModule(LookupBase):
             _FOUND["jobs"] = _lines(found)
         options = {name: each for roles in SPECIFICATIONS.values() for name, each in roles.items()}
         odd = [said for each in own.values() for said in simple_faults(each.raw, options, origin_of, is_encrypted)]
-        return _lines([*_hooks(own, self._loader.load_from_file), *self._names(own), *odd, *_dictionaries(own), *found])
+        serials = [serial_problem(host.value("gaudi_serial")) for host in own.values() if "gaudi_serial" in host.raw]
+        return _lines(
+            [*_hooks(own, self._loader.load_from_file), *serials, *self._names(own), *odd, *_dictionaries(own), *found]
+        )
 
     def _job_faults(self, own: Mapping[str, Variables], variables: Mapping[str, Any]) -> list[str]:
         gaudi = set((variables.get("groups") or {}).get("gaudi", ()))

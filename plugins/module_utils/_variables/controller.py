@@ -4,13 +4,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from .._printable import printable
 
 #: Passwords and certificates are made on the controller where a host collects metrics.
 SECRETS = ("bcrypt", "cryptography")
 #: The trainer's wheel is built on the controller where no built one is given.
 WHEEL = ("hatchling",)
+_SERIAL = re.compile("[1-9][0-9]*%?")
 
 
 def head_problem(head: Sequence[str], gaudi: Sequence[str]) -> str:
@@ -20,6 +24,17 @@ def head_problem(head: Sequence[str], gaudi: Sequence[str]) -> str:
     return (
         f"Group gaudi_head has {' and '.join(head) or 'no host'}: name exactly one node of group gaudi there, the node "
         "where training processes meet."
+    )
+
+
+def serial_problem(value: object) -> str:
+    """Why nodes cannot be taken so many at a time; Ansible would end the run where it comes to that, with a trace."""
+    found = value if isinstance(value, (list, tuple)) else [value]
+    if value is ... or all(isinstance(each, (int, str)) and _SERIAL.fullmatch(str(each)) for each in found):
+        return ""
+    return (
+        f"gaudi_serial is {printable(value, 60)}: give how many nodes are taken at a time, as a number such as 1, a "
+        "percentage such as 25%, or a list of these."
     )
 
 

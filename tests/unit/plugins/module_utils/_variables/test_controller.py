@@ -17,6 +17,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._variables.controller
     head_problem,
     packages_needed,
     packages_problem,
+    serial_problem,
 )
 
 ROOT = Path(__file__).resolve().parents[5]
@@ -92,3 +93,13 @@ def test_an_execution_environment_brings_what_is_asked_for() -> None:
     assert [line for line in pinned if re.split("[<>=]", line)[0] in brought] == [
         line for line in lines if not line.startswith(("#", "cryptography"))
     ]
+
+
+@pytest.mark.parametrize("value", [1, "1", "25%", [1, "50%"], ...])
+def test_nodes_can_be_taken_so_many_at_a_time(value: object) -> None:
+    assert serial_problem(value) == ""
+
+
+@pytest.mark.parametrize("value", ["x", 0, -1, True, 1.5, None, {"a": 1}, ["x"], "1 %"])
+def test_what_no_node_can_be_taken_by_is_refused_before_the_first_phase(value: object) -> None:
+    assert serial_problem(value).endswith("as a number such as 1, a percentage such as 25%, or a list of these.")
