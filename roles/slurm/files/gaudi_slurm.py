@@ -37,6 +37,8 @@ from engine._hl_smi.command import HlSmi, Runner
 from engine._slurm import cards, conf, draining
 
 ENVIRONMENT_FILES = ("/etc/gaudi3-scale/runtime.env", "/etc/gaudi3-scale/fabric.env")
+FOLDERS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/opt/slurm/bin")
+"""Where programs are: slurmd calls these with no PATH at all, and a site's own Slurm may be in any of them."""
 ANSWER = 10
 """Seconds for one call of Slurm's commands."""
 AGAIN = 8
@@ -64,6 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--patience", type=float, default=PATIENCE)
     parser.add_argument("--allow-partial", action="store_true", help="take sets of cards that are not supported")
     asked = parser.parse_args(arguments)
+    given = filter(None, os.environ.get("PATH", "").split(os.pathsep))
+    os.environ["PATH"] = os.pathsep.join(dict.fromkeys([*given, *FOLDERS]))
     actions: dict[str, Callable[[argparse.Namespace], int]] = {
         "gres": write_gres, "prolog": prolog, "task-prolog": task_prolog, "epilog": epilog, "health": health,
         "examine": print_report,

@@ -47,29 +47,42 @@ fi
 def test_a_job_is_sent_back_when_the_controller_answers_again_and_ended_only_where_it_cannot_wait(
     tmp_path: Path, silent: int, says: str, calls: list[str]
 ) -> None:
-    program = tmp_path / "gaudi_slurm.py"
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "plugins/module_utils", tmp_path / "engine", ignore=ignored)
-    text = (ROOT / "roles/slurm/files/gaudi_slurm.py").read_text()
     # Two seconds of the program are none here.
-    assert text.count("time.sleep(2)") == 1 and text.count("time.monotonic() + AGAIN") == 1
-    program.write_text(
-        text.replace("time.sleep(2)", "tries.append(1)")
-        .replace("deadline = time.monotonic() + AGAIN", "tries = []")
-        .replace("time.monotonic() >= deadline", "len(tries) == 4")
-    )
+    quick = {
+        "time.sleep(2)": "tries.append(1)",
+        "deadline = time.monotonic() + AGAIN": "tries = []",
+        "time.monotonic() >= deadline": "len(tries) == 4",
+    }
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SILENT": str(silent), "SAYS": says}
+    found = [call for call in prolog_of_a_fenced_node(tmp_path, quick, path) if "update" not in call]
+    assert found == calls
+
+
+def test_a_slurm_of_the_sites_own_is_found_without_a_path(tmp_path: Path) -> None:
+    """slurmd calls its programs with no PATH."""
+    found = prolog_of_a_fenced_node(tmp_path, {"/opt/slurm/bin": str(tmp_path)}, {"SILENT": "0", "SAYS": ""})
+    assert found[0].startswith("scontrol update NodeName=n1 State=DRAIN Reason=gaudi3.scale: accel1 is gone")
+    assert found[-1] == "scontrol requeue 7"
+
+
+def prolog_of_a_fenced_node(folder: Path, changes: dict[str, str], environment: dict[str, str]) -> list[str]:
+    """The calls of Slurm's commands by the program with these changes."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "plugins/module_utils", folder / "engine", ignore=ignored)
+    text = (ROOT / "roles/slurm/files/gaudi_slurm.py").read_text()
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "gaudi_slurm.py").write_text(text)
     for name, body in (("scontrol", SCONTROL), ("scancel", '#!/bin/sh\necho "scancel $*" >>"$LOG"\n')):
-        (tmp_path / name).write_text(body)
-        (tmp_path / name).chmod(0o755)
-    (tmp_path / "fence.json").write_text(json.dumps({"reason": "accel1 is gone"}))
-    environment = {
-        "PATH": f"{tmp_path}:{os.environ['PATH']}", "LOG": str(tmp_path / "log"), "SILENT": str(silent), "SAYS": says,
-        "SLURM_JOB_ID": "7", "SLURMD_NODENAME": "n1",
-    }  # fmt: skip
+        (folder / name).write_text(body)
+        (folder / name).chmod(0o755)
+    (folder / "fence.json").write_text(json.dumps({"reason": "accel1 is gone"}))
+    known = {"LOG": str(folder / "log"), "SLURM_JOB_ID": "7", "SLURMD_NODENAME": "n1"}
     done = subprocess.run(
-        [sys.executable, "-s", program, "prolog", "--fence", tmp_path], env=environment, capture_output=True, text=True,
-        check=False,
+        [sys.executable, "-s", folder / "gaudi_slurm.py", "prolog", "--fence", folder], env={**known, **environment},
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    found = [line for line in (tmp_path / "log").read_text().splitlines() if "update" not in line]
-    assert found == calls, done.stderr
+    assert (folder / "log").exists(), done.stderr
+    return (folder / "log").read_text().splitlines()
