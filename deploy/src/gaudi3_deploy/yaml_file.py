@@ -31,8 +31,19 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-def read(text: str) -> Any:
+class _AsWritten(_Loader):
+    def construct_yaml_int(self, node: yaml.ScalarNode) -> Any:
+        value = super().construct_yaml_int(node)
+        return value if str(value) == node.value else node.value
+
+
+_AsWritten.add_constructor("tag:yaml.org,2002:int", _AsWritten.construct_yaml_int)
+
+
+def read(text: str, numbers_as_written: bool = False) -> Any:
     """The value of a document.
+
+    With `numbers_as_written`, what YAML alone takes for another number stays text: 0070, 24:00:00 and 1_000.
 
     Raises:
         TwiceError: A mapping has a key twice.
@@ -43,9 +54,11 @@ def read(text: str) -> Any:
     gaudi3_deploy.yaml_file.TwiceError: 'a' stands twice, in lines 1 and 2: keep one of them
     >>> read("1: a\\n'1': b")
     {1: 'a', '1': 'b'}
+    >>> read("[0070, 70, 24:00:00]"), read("[0070, 70, 24:00:00]", numbers_as_written=True)
+    ([56, 70, 86400], ['0070', 70, '24:00:00'])
     """
     try:
-        return yaml.load(text, Loader=_Loader)
+        return yaml.load(text, Loader=_AsWritten if numbers_as_written else _Loader)
     except yaml.YAMLError:
         raise
     except Exception as error:  # of a date with a 13th month, a tag that does not fit, or endless nesting
