@@ -44,9 +44,7 @@ def fill_command(
     ofi_wrapper: Annotated[bool, typer.Option("--ofi-wrapper", help="With the sources of the OFI wrapper.")] = False,
     monitoring: Annotated[
         bool,
-        typer.Option(
-            "--monitoring", help="With Grafana, for Ubuntu Prometheus, Alertmanager and node_exporter, for RHEL that."
-        ),
+        typer.Option("--monitoring", help="With node_exporter, Grafana, and for Ubuntu Prometheus and Alertmanager."),
     ] = False,
     image: Annotated[
         list[str] | None,
