@@ -23,9 +23,9 @@ COMMANDS = {
     "teams slurm {teams} --assoc {} --qos /dev/null --cluster a": "{} cannot be read (@): give a file.",
     "versions check --facts {}": "The versions in {} cannot be read (@): give a YAML or JSON file of facts, as ",
     "certificate verify {}": "{} cannot be read (@): give a file NODE.certificate.json.",
-    "mirror holes {folder} {records}": "{folder}/lock.json is no lock of a mirror (@): make the mirror again.",
+    "mirror holes {folder} {records}": "{folder}/lock.json cannot be read (@): mend that first.",
     "mirror holes {mirror} {}": "{} cannot be read (@): give OSV records as JSON, a folder or a zip.",
-    "mirror holes {mirror} {folder}": "{folder} cannot be read (@): give OSV records as JSON, a folder or a zip.",
+    "mirror holes {mirror} {folder}": "{folder}/lock.json cannot be read (@): give OSV records as JSON, a folder or a zip.",
     "mirror holes {mirror} {records} --ledger {}": "{} is no ledger of holes (@): correct it.",
     "fabric lint {} --syntax eos": "Switch lock: {} cannot be read (Not a regular file): give the file with its ",
     "fabric lint /dev/null --site {}": "{} cannot be read (@): give a file.",
@@ -93,3 +93,28 @@ def test_what_a_command_of_the_shell_gives_is_read() -> None:
         check=False,
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("one\ntwo\n", "")
+
+
+def test_what_is_written_takes_the_place_of_no_link_pipe_or_terminal(tmp_path: Path) -> None:
+    """As root a file in the place of /dev/stdout would be one for the whole machine."""
+    file, link, pipe = tmp_path / "file", tmp_path / "link", tmp_path / "pipe"
+    given_file.write_text(file, "one\n")
+    given_file.write_text(file, "two\n")
+    link.symlink_to("file")
+    given_file.write_text(link, "three\n")
+    assert link.is_symlink() and file.read_text() == "three\n"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    given_file.write_text(pipe, "four\n")
+    assert pipe.is_fifo() and os.read(reader, 100) == b"four\n"
+    os.close(reader)
+    code = "import pathlib; from gaudi3_deploy import given_file as f; f.write_text(pathlib.Path('/dev/stdout'), 'x')"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "deploy/src")}
+    with (tmp_path / "taken").open("wb") as taken:
+        subprocess.run([sys.executable, "-c", code], stdout=taken, env=environment, check=True)
+    assert (tmp_path / "taken").read_bytes() == b"x"
+    piped = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, check=True)
+    assert piped.stdout == b"x"
+    assert Path("/dev/stdout").is_symlink()
+    with pytest.raises(IsADirectoryError):
+        given_file.write_text(tmp_path, "five")

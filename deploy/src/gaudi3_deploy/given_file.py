@@ -1,4 +1,4 @@
-"""Reads files that a user names. A named pipe is not waited for, and an endless device not read."""
+"""Files that a user names: to read, without waiting for a named pipe or reading an endless device, and to write."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from gaudi3_deploy.collection._files import open_to_read
+from gaudi3_deploy.collection._files import open_to_read, write_file
 
 
 def opened(path: Path) -> BinaryIO:
@@ -23,3 +23,16 @@ def read_bytes(path: Path, most: int = -1) -> bytes:
 def read_text(path: Path) -> str:
     """The text of a file, in UTF-8. OSError as `opened`, UnicodeDecodeError for what is no text."""
     return read_bytes(path).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all; into a pipe or a terminal, as ``/dev/stdout`` is one, and through a link.
+
+    None of these is replaced by a file. OSError where it cannot be written.
+    """
+    target = path.resolve()
+    if path.absolute().is_relative_to("/dev") or (target.exists() and not target.is_file()):
+        with path.open("a", encoding="utf-8") as stream:
+            stream.write(text)
+    else:
+        write_file(str(target), text)

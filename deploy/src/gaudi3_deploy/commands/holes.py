@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gaudi3_deploy import given_file
 from gaudi3_deploy.app import Context, Json, print_json
 from gaudi3_deploy.collection._mirror import LOCK, poisoned
 from gaudi3_deploy.collection._printable import printable
 from gaudi3_deploy.commands.mirror import Folder, mirror
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.messages import reason
-from gaudi3_deploy.mirror.sealed import read, write
+from gaudi3_deploy.mirror.sealed import read
 
 if TYPE_CHECKING:
     from gaudi3_deploy.holes.ledger import Verdict
@@ -79,12 +80,8 @@ def holes(
 
 
 def _write(path: Path, text: str) -> None:
-    """A file whole or not at all; a pipe, a terminal or what a link leads to as it is there."""
     try:
-        if path.is_symlink() or (path.exists() and not path.is_file()):
-            path.write_text(text)
-        else:
-            write(path, text)
+        given_file.write_text(path, text)
     except OSError as error:
         raise UsageError(f"{path} cannot be written ({reason(error)}): give another file.") from None
 

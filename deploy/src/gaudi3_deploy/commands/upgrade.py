@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from gaudi3_deploy import given_file
 from gaudi3_deploy.app import Context, Json, app, print_json
-from gaudi3_deploy.collection._files import write_file
 from gaudi3_deploy.collection._refusal import Refusal
 from gaudi3_deploy.collection._upgrade import planned, rehearsed, steps
 from gaudi3_deploy.collection._upgrade.plan import MOVE, STOPPED, NodePlan, Plan, Wish, make
@@ -57,7 +57,7 @@ def plan_command(
     except Refusal as refusal:
         raise UsageError(str(refusal)) from None
     try:
-        write_file(str(into), plan.text())
+        given_file.write_text(into, plan.text())
     except OSError as error:
         raise UsageError(f"{into} cannot be written ({error.strerror}): give another file with --into.") from None
     signed = sign(into, plan.text(), key) if key and not plan.refusals else None
@@ -104,7 +104,7 @@ def rehearse_command(
         raise DeployError(f"The rehearsal went wrong, and the plan is as it was. {refusal}") from None
     written = rehearsed.text(found, about)
     try:
-        write_file(str(plan), written)
+        given_file.write_text(plan, written)
     except OSError as error:
         raise UsageError(f"{plan} cannot be written ({error.strerror}): rehearse a copy of it elsewhere.") from None
     signed = sign(plan, written, key) if key else None
