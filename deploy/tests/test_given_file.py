@@ -25,7 +25,7 @@ COMMANDS = {
     "certificate verify {}": "{} cannot be read (@): give a file NODE.certificate.json.",
     "mirror holes {folder} {records}": "{folder}/lock.json cannot be read (@): mend that first.",
     "mirror holes {mirror} {}": "{} cannot be read (@): give OSV records as JSON, a folder or a zip.",
-    "mirror holes {mirror} {folder}": "{folder}/lock.json cannot be read (@): give OSV records as JSON, a folder or a zip.",
+    "mirror holes {mirror} {folder}": "{folder}/lock.json cannot be read (@): give OSV records as JSON, ",
     "mirror holes {mirror} {records} --ledger {}": "{} is no ledger of holes (@): correct it.",
     "fabric lint {} --syntax eos": "Switch lock: {} cannot be read (Not a regular file): give the file with its ",
     "fabric lint /dev/null --site {}": "{} cannot be read (@): give a file.",
