@@ -39,11 +39,12 @@ _raw:
 from typing import Any, ClassVar, Optional
 
 from ansible import constants
-from ansible.errors import AnsibleLookupError
+from ansible.errors import AnsibleError, AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.failing import sentences
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_values import RoleValues
 
 
@@ -61,6 +62,12 @@ class LookupModule(LookupBase):
             return [values.decide(str(term)) for term in terms]
         except Refusal as error:
             raise AnsibleLookupError(str(error)) from error
+        except AnsibleError as error:
+            host = str((variables or {}).get("inventory_hostname"))
+            said = [*sentences(variables or {}, values.evaluate, host)]
+            if not said:
+                raise
+            raise AnsibleLookupError("\n".join(said)) from error
 
     def _values(self, given: dict[str, Any]) -> RoleValues:
         if self.last is not None:

@@ -17,13 +17,14 @@ _OPTIONS = frozenset(name for options in SPECIFICATIONS.values() for name in opt
 
 def failing(variables: Mapping[str, Any], evaluate: Callable[[Any], Any], error: Exception, host: str) -> str:
     """A sentence for each variable of ``variables`` that fails; else one with the error that was met."""
-    found = list(_sentences(variables, evaluate, host))
+    found = list(sentences(variables, evaluate, host))
     return "\n".join(found) or (
         f"A variable of {host} cannot be evaluated ({_said(error)}): correct what its template names."
     )
 
 
-def _sentences(variables: Mapping[str, Any], evaluate: Callable[[Any], Any], host: str) -> Iterator[str]:
+def sentences(variables: Mapping[str, Any], evaluate: Callable[[Any], Any], host: str) -> Iterator[str]:
+    """One for each variable of the roles that fails, with where it stands and what to do."""
     for name in sorted(_OPTIONS & variables.keys()):
         value = variables[name]
         if value == DEFAULTS.get(name):

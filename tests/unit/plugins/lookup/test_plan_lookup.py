@@ -79,3 +79,10 @@ def test_variables_of_the_users_stay_as_they_are() -> None:
     text = "{{ a }} {{ _tuning_here.sysfs }} {{ a }}"
     found = evaluate(text, **variables("tuning", a="mine", tuning_cpu_governor=trusted("{{ a }}")))
     assert found == f"mine {{'{tuning.GOVERNOR}': 'mine'}} mine"
+
+
+def test_a_variable_that_names_nothing_is_named() -> None:
+    """And not the lookup alone, in which no user wrote it."""
+    given = variables("tuning", tuning_hugepages=trusted("{{ not_there }}"))
+    with pytest.raises(AnsibleError, match=r"tuning_hugepages.* cannot be evaluated on gaudi-1 .*'not_there'"):
+        evaluate("{{ _tuning_here.sysctl }}", **given)
