@@ -165,6 +165,11 @@ def head(path: str) -> str:
     return f"# mode {stat.S_IMODE(status.st_mode):04o}{owner}\n"
 
 
+def in_the_way(path: str) -> str:
+    """What is said of a folder that has the name of a file."""
+    return f"{path} is a folder, and a file of that name is to be there: look at what made it, and move it away."
+
+
 def ensure_file(
     module: AnsibleModule, path: str, content: Optional[str], mode: int = 0o644, own: bool = True
 ) -> Optional[dict[str, Any]]:
@@ -173,6 +178,8 @@ def ensure_file(
     Missing folders above it are made with mode 0755. Without ``own`` it may be another user's, as in a folder of the
     controller that a team shares. In check mode nothing is written, the same is returned.
     """
+    if os.path.isdir(path):
+        module.fail_json(msg=in_the_way(path))
     before = _content(path)
     status = None if before is None else os.stat(path)
     as_asked = status is not None and stat.S_IMODE(status.st_mode) == mode and (not own or stands(path, mode))

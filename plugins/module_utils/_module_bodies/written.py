@@ -14,7 +14,7 @@ import stat
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Optional
 
-from .._files import make_folder, write_file
+from .._files import in_the_way, make_folder, write_file
 from .._printable import printable
 from .._refusal import Refusal
 
@@ -121,6 +121,8 @@ def _state(path: str) -> Optional[_State]:
             return _State(file.read(), stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid)
     except FileNotFoundError:
         return None
+    except IsADirectoryError:
+        raise Refusal(in_the_way(path)) from None
 
 
 def _group(file: dict[str, Any], check_mode: bool) -> Optional[int]:

@@ -167,3 +167,17 @@ def test_a_file_of_another_user_is_written_again_and_its_owner_shown(
     assert diff is not None
     assert (diff["before"], diff["after"]) == (f"# mode 0644, owner {us}\ntext", "# mode 0644\ntext")
     assert ensure_file(MODULE, path, "text", own=False) is None
+
+
+def test_a_folder_in_the_place_of_a_file_is_named_with_what_to_do(tmp_path: Path) -> None:
+    class Told(Exception):
+        pass
+
+    class Module:
+        check_mode = True
+
+        def fail_json(self, msg: str) -> None:
+            raise Told(msg)
+
+    with pytest.raises(Told, match=f"{tmp_path} is a folder, and a file of that name is to be there"):
+        ensure_file(cast(Any, Module()), str(tmp_path), "text")

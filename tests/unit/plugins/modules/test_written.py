@@ -81,3 +81,10 @@ def test_a_folder_is_open_to_all(write: Any, tmp_path: Path) -> None:
     (changed,) = write(folders=(str(folder),))["diff"]
     assert changed["before"].startswith("# folder, mode 0700") and folder.stat().st_mode & 0o777 == 0o755
     assert not write(folders=(str(folder),))["changed"]
+
+
+def test_a_folder_in_the_place_of_a_file_is_named_with_what_to_do(write: Any, tmp_path: Path) -> None:
+    (tmp_path / "a/file").mkdir(parents=True)
+    assert write(check=True)["msg"] == (
+        f"{tmp_path}/a/file is a folder, and a file of that name is to be there: look at what made it, and move it away."
+    )
