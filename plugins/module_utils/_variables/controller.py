@@ -28,7 +28,7 @@ def head_problem(head: Sequence[str], gaudi: Sequence[str]) -> str:
 
 
 def serial_problem(value: object) -> str:
-    """Why nodes cannot be taken so many at a time; Ansible would end the run where it comes to that, with a trace."""
+    """Why the nodes of a phase cannot be taken in parts; Ansible would end the run with a trace when it comes there."""
     found = value if isinstance(value, (list, tuple)) else [value]
     if value is ... or all(isinstance(each, (int, str)) and _SERIAL.fullmatch(str(each)) for each in found):
         return ""
