@@ -196,6 +196,11 @@ def test_a_run_that_was_cut_off_is_continued_by_the_next_one(cluster: Cluster) -
     ]
     assert upgrade(cluster, "--check", upgrade_unrehearsed_allowed=True).returncode == 0
     place.write_text(rehearsed_text)
+    refused = upgrade(cluster, synapseai_release=RELEASE)
+    assert refused.changed() == set() and refused.messages() == [
+        "synapseai_release is given with -e, where it holds against the plan: leave it out, and write the plan's "
+        "release into the inventory once the nodes are there."
+    ]
     predicted = upgrade(cluster, "--check", "--diff")
     assert predicted.returncode == 0, predicted.messages()
     assert not (cluster.folder / "upgrade").exists() and versions(host) == {RELEASE}

@@ -22,7 +22,7 @@ from .kernel_modules import kernels_with_driver, next_kernel
 Run = Callable[[list[str]], tuple[int, str, str]]
 
 _PACKAGES = {"torch": "torch", "habana_torch_plugin": "plugin"}
-_ABOUT = re.compile(r"([A-Za-z0-9_.]+)-([^-/]+)\.dist-info")
+_ABOUT = re.compile(r"([A-Za-z0-9_.]+)-([^-/]+?)(?:\.dist-info|(?:-py3\.\d+)?\.egg-info)")
 _PYTHON = re.compile(r"python(3\.\d+)")
 
 

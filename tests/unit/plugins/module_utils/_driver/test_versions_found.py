@@ -98,3 +98,11 @@ def test_a_translated_address_and_other_systems(node: Places, tmp_path: Path) ->
     assert (found.iommu, found.system) == ("DMA-FQ", "RedHat 9.4")
     write(tmp_path, "os-release", "ID=debian\nVERSION_ID=12\n")
     assert look(database(), KERNEL, [], node).system == "Debian 12"
+
+
+@pytest.mark.parametrize("suffix", ["", "-py3.12"])
+def test_a_plugin_that_was_installed_without_a_wheel_is_seen(node: Places, tmp_path: Path, suffix: str) -> None:
+    site = "venv/lib/python3.12/site-packages"
+    write(tmp_path, f"{site}/habana_torch_plugin-1.23.0.695{suffix}.egg-info/PKG-INFO")
+    found = look(database(DPKG), KERNEL, [str(tmp_path / "venv/bin/python")], node)
+    assert (found.plugin, found.python) == ("1.23.0.695", "3.12")
