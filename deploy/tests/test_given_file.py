@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -118,3 +119,16 @@ def test_what_is_written_takes_the_place_of_no_link_pipe_or_terminal(tmp_path: P
     assert Path("/dev/stdout").is_symlink()
     with pytest.raises(IsADirectoryError):
         given_file.write_text(tmp_path, "five")
+
+
+def test_a_file_in_memory_is_written_anew_and_a_circle_of_links_is_refused(tmp_path: Path) -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        file = Path(folder) / "plan.json"
+        given_file.write_text(file, "a longer one\n")
+        given_file.write_text(file, "two\n")
+        assert file.read_text() == "two\n"
+    (tmp_path / "one").symlink_to("two")
+    (tmp_path / "two").symlink_to("one")
+    with pytest.raises(OSError, match="Too many levels of symbolic links"):
+        given_file.write_text(tmp_path / "one", "text")
+    assert (tmp_path / "one").is_symlink()

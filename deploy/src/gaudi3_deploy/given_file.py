@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
+import stat
 from pathlib import Path
 from typing import BinaryIO
 
 from gaudi3_deploy.collection._files import open_to_read, write_file
+
+#: Names of what a process has open. Where that is a file, it is not to be replaced, as the shell's ``>`` goes on in it.
+_OPEN_ALREADY = re.compile(r"/dev/(std(in|out|err)$|fd/)|/proc/")
 
 
 def opened(path: Path) -> BinaryIO:
@@ -30,9 +36,11 @@ def write_text(path: Path, text: str) -> None:
 
     None of these is replaced by a file. OSError where it cannot be written.
     """
-    target = path.resolve()
-    if path.absolute().is_relative_to("/dev") or (target.exists() and not target.is_file()):
-        with path.open("a", encoding="utf-8") as stream:
-            stream.write(text)
-    else:
-        write_file(str(target), text)
+    # Not resolve(), which raises RuntimeError where links lead in a circle: stat has an OSError for that.
+    target = os.path.realpath(path)
+    with contextlib.suppress(FileNotFoundError):
+        if _OPEN_ALREADY.match(os.path.abspath(path)) or not stat.S_ISREG(os.stat(target).st_mode):
+            with path.open("a", encoding="utf-8") as stream:
+                stream.write(text)
+            return
+    write_file(target, text)
