@@ -37,10 +37,10 @@ def write_text(path: Path, text: str) -> None:
     None of these is replaced by a file. OSError where it cannot be written.
     """
     # Not resolve(), which raises RuntimeError where links lead in a circle: stat has an OSError for that.
-    target = os.path.realpath(path)
+    target = Path(os.path.realpath(path))
     with contextlib.suppress(FileNotFoundError):
-        if _OPEN_ALREADY.match(os.path.abspath(path)) or not stat.S_ISREG(os.stat(target).st_mode):
+        if _OPEN_ALREADY.match(str(path.absolute())) or not stat.S_ISREG(target.stat().st_mode):
             with path.open("a", encoding="utf-8") as stream:
                 stream.write(text)
             return
-    write_file(target, text)
+    write_file(str(target), text)
