@@ -92,7 +92,7 @@ class Registry:
 
     def ensure(self, name: str, wanted: Optional[str]) -> None:
         """Have a file of this text, or none."""
-        diff = ensure_file(self.module, os.path.join(self.folder, name), wanted)
+        diff = ensure_file(self.module, os.path.join(self.folder, name), wanted, own=False)
         if diff is not None:
             self.changed = True
             self.diffs += [diff] if diff else []

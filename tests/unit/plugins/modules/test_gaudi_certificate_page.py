@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,13 @@ def test_it_is_written_once_under_the_inventory_s_name(write: Any, tmp_path: Pat
     later = {"evidence": {**ANSWER["evidence"], "taken_at": 1_790_009_999.0}}
     assert write(later)["changed"] is False
     assert write({"evidence": {**ANSWER["evidence"], "driver": "1.24.1"}})["changed"] is True
+
+
+def test_what_a_colleague_has_written_into_a_shared_folder_stays(write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    write()
+    us = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: us + 1)
+    assert write()["changed"] is False
 
 
 def test_a_signature_comes_stays_and_goes_with_the_key(write: Any, tmp_path: Path) -> None:
