@@ -76,10 +76,17 @@ def test_a_node_that_gave_no_evidence_has_none(write: Any, tmp_path: Path, answe
     assert found["unread"]["gaudi-1"] == answer.get("msg", "it gave no answer")
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_a_file_that_cannot_be_read_or_written_is_one_sentence(write: Any, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (FILES[0], "is a folder, and a file of that name is to be there: look at what made it, and move it away."),
+        (FILES[1], "cannot be used (Is a directory): remove it, or give another folder."),
+    ],
+    ids=["written", "read"],
+)
+def test_a_folder_in_the_place_of_a_file_is_one_sentence(write: Any, tmp_path: Path, name: str, said: str) -> None:
     (tmp_path / name).mkdir()
-    assert write()["msg"] == f"{tmp_path / name} cannot be used (Is a directory): remove it, or give another folder."
+    assert write()["msg"] == f"{tmp_path / name} {said}"
 
 
 def test_a_folder_that_is_not_there_is_refused(write: Any) -> None:
