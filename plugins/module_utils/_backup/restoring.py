@@ -177,19 +177,20 @@ def restore(
     with alone(folder, dry) as copy:
         snapshot, found, skipped = choose(repository, host, wanted)
 
+        def room() -> list[tuple[str, int]]:
+            """For what has yet to come: to compare a database, the backup may be here already."""
+            return [] if os.path.isdir(copy + snapshot.folder) else [(folder, found.size)]
+
         def fetch() -> str:
-            place = copy + snapshot.folder
-            if not os.path.isdir(place):
-                check_room([(folder, found.size)])
-                repository.fetch(snapshot, copy)
-            return place
+            check_room(room())
+            return repository.fetch(snapshot, copy) if room() else copy + snapshot.folder
 
         plan = _plan(found, items, copy, root, overwrite, fetch)
         _admit(found, plan.items, root, dry)
         if plan.items:
             sizes = {item: sum(entry.size for entry in found.of(item.name)) for item in plan.items}
             places = [(path_of(root, item), size) for item, size in sizes.items() if item.way != SQL]
-            check_room([(folder, found.size), *places])
+            check_room([*room(), *places])
         if not dry:
             _sweep(items, root)
         if dry or not plan.items:

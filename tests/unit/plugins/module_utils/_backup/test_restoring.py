@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._backup import kinds, restoring, saving
+from ansible_collections.gaudi3.scale.plugins.module_utils._backup import databases, kinds, restoring, saving
 from ansible_collections.gaudi3.scale.plugins.module_utils._backup.belonging import Snapshot
-from ansible_collections.gaudi3.scale.plugins.module_utils._backup.manifest import Manifest
+from ansible_collections.gaudi3.scale.plugins.module_utils._backup.manifest import PLAIN, Entry, Manifest
 from ansible_collections.gaudi3.scale.plugins.module_utils._backup.repository import Repository
+from ansible_collections.gaudi3.scale.plugins.module_utils._backup.tree import scan
 
 #: What changes something on a disk.
 CALLS = (
@@ -149,3 +150,28 @@ def test_a_full_disk_leaves_everything_as_it_was(kept: Kept, tmp_path: Path, mon
     assert {path: path.is_file() and path.read_bytes() for path in root.rglob("*")} == before
     assert [path.name for path in (tmp_path / "machine-work").iterdir()] == ["lock"]
     assert sorted(run(kept, root).items) == ["database", "fence"]
+
+
+def test_a_database_that_was_fetched_to_compare_it_needs_no_second_room(
+    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a restore was refused on a disk that has the room for one."""
+    rows = {"saved": "INSERT INTO `job` VALUES (1);\n", "there": "INSERT INTO `job` VALUES (2);\n"}
+    present = "saved"
+
+    def dump(_database: str, target: str, item: str) -> list[Entry]:
+        Path(target).write_text(rows[present])
+        return [entry._replace(kind=PLAIN, mode=0o600) for entry in scan(target, item)]
+
+    monkeypatch.setattr(databases, "copy_sql", dump)
+    monkeypatch.setattr(databases, "sql_tables", lambda _database: ["job"])
+    items = [kinds.Item("accounting", "slurm_acct_db", kinds.SQL)]
+    shutil.rmtree(tmp_path / "copy")
+    (tmp_path / "copy").mkdir()
+    object.__setattr__(kept, "whole", saving.stage(items, str(tmp_path / "copy"), "/", "one", ["slurm"])[0])
+    present, asked = "there", []
+    monkeypatch.setattr(restoring, "check_room", lambda wanted: asked.extend(wanted))
+    work = str(tmp_path / "work")
+    found = restoring.restore(kept, items, work, "/", "one", "latest", overwrite=True, dry=True)
+    assert found.items == ["accounting"]
+    assert asked == [(work, len(rows["saved"]))]
