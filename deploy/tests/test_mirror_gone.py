@@ -7,8 +7,8 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -19,6 +19,7 @@ from gaudi3_deploy import given_file
 from gaudi3_deploy.collection._mirror import LOCK
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.mirror import fill
+from gaudi3_deploy.mirror.download import Folder, Wanted
 from gaudi3_deploy.mirror.sealed import verify
 
 from gaudi3_simulator.vendor.pytorch import paths
@@ -56,12 +57,14 @@ def _fill(where: Path, url: str) -> list[str]:
 
 
 @contextmanager
-def answering(code: int, content: bytes) -> Iterator[str]:
-    """The address of a server that says the same of every path."""
+def by_name(answers: Mapping[str, bytes | int]) -> Iterator[str]:
+    """The address of a server that says what it is to say of a name, or ends with that code; of the name "" of any."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(code)
+            said = answers.get(self.path.rpartition("/")[2], answers.get("", 404))
+            content = b"" if isinstance(said, int) else said
+            self.send_response(said if isinstance(said, int) else 200)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
@@ -74,6 +77,11 @@ def answering(code: int, content: bytes) -> Iterator[str]:
     yield f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()
     server.server_close()
+
+
+def answering(code: int, content: bytes) -> AbstractContextManager[str]:
+    """The address of a server that says the same of every path."""
+    return by_name({"": content if code == 200 else code})
 
 
 @pytest.mark.parametrize(
@@ -103,6 +111,29 @@ def test_a_server_that_is_not_there_is_no_hindrance_either(mirror: Path) -> None
         "pytorch_modules_py311-v2.9.0_1.23.0_695.tgz"
     ]
     assert verify(mirror)[1] == []
+
+
+@pytest.mark.parametrize("lost", [503, 404])
+def test_a_new_index_is_not_sealed_with_the_old_signature(tmp_path: Path, lost: int) -> None:
+    """Nodes would refuse the repository, and the mirror's verification would find nothing."""
+    answers: dict[str, bytes | int] = {"Release": b"old", "Release.gpg": b"of old"}
+    with by_name(answers) as url:
+        wanted = [
+            Wanted(f"dists/{name}", f"{url}/{name}", optional=name == "Release.gpg", settled=False) for name in answers
+        ]
+        first = Folder.open(tmp_path / "mirror", RELEASE, list[str]().append)
+        first.fetch(wanted)
+        first.seal()
+        answers["Release"] = b"new"
+        answers["Release.gpg"] = lost
+        for _again in range(2):
+            with pytest.raises(DeployError, match=r"^dists/Release is another one now, and http:.*/Release.gpg, which"):
+                Folder.open(tmp_path / "mirror", RELEASE, list[str]().append).fetch(wanted)
+        answers["Release.gpg"] = b"of new"
+        last = Folder.open(tmp_path / "mirror", RELEASE, list[str]().append)
+        last.fetch(wanted)
+        last.seal()
+    assert (tmp_path / "mirror/dists/Release.gpg").read_bytes() == b"of new" and verify(tmp_path / "mirror")[1] == []
 
 
 def test_a_web_page_is_no_part_of_a_new_mirror(tmp_path: Path) -> None:

@@ -106,12 +106,27 @@ class Folder:
         """
         lacking = [each for each in wanted if not self._has(each)]
         self._fits(lacking)
+        left: list[Wanted] = []
         for each in lacking:
             target = self._target(each.path)
             if self._download(each, target):
                 self.fetched += 1
                 self._keep(each.path, target, each.url)
                 self._note()
+            elif each.path in self.sealed and not each.settled:
+                left.append(each)
+        self._refuse_mixed(lacking, left)
+
+    def _refuse_mixed(self, indexes: Iterable[Wanted], left: Iterable[Wanted]) -> None:
+        """Refuse a new index beside a signature that was left as it was: nodes would take neither."""
+        known = [each for each in indexes if not each.settled and each.path in self.sealed]
+        new = [each for each in known if self.files[each.path].sha256 != self.sealed[each.path].sha256]
+        for one, other in ((one, other) for one in left for other in new):
+            if one.path.rpartition("/")[0] == other.path.rpartition("/")[0]:
+                raise DeployError(
+                    f"{other.path} is another one now, and {one.url}, which goes with it, could not be fetched: start "
+                    "the command again later, it goes on."
+                )
 
     def has(self, path: str) -> bool:
         """Whether a file is there as it was kept."""
