@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from .._refusal import Refusal
 from .model import Port, Switch, Unread, about_subject, numbers, whole
 
-_RANGE = re.compile(r"(\d+)-(\d+)")
+_RANGE = re.compile(r"(?<!\d)(\d{1,4})-(\d{1,4})(?!\d)")
 #: Commands about other subjects whatever words are in them: names, tags that are carried, interfaces of VLANs.
 _OTHERS = re.compile(
     r"(system|router|vrf|service|evpn|nve|mlag|platform) .*|interface \S+ description .*"
@@ -18,6 +18,8 @@ _OTHERS = re.compile(
 )
 #: No switch has more ports than a name with ranges may stand for.
 _MOST_PORTS = 2048
+#: Nor has a port a longer name, with as many ranges as Python can call itself.
+_LONGEST_NAME = 200
 #: What a port has where it names no profile of its own.
 _DEFAULT = "default-global"
 
@@ -54,7 +56,7 @@ def names(text: str) -> list[str]:
 def _spread(text: str) -> list[str]:
     """The names that a name with ranges stands for; itself where it has none."""
     span = _RANGE.search(text)
-    if span is None or len(span[2]) > 4 or not int(span[1]) <= int(span[2]):
+    if span is None or len(text) > _LONGEST_NAME or not int(span[1]) <= int(span[2]):
         return [text]
     rest = _spread(text[span.end() :]) if span.end() < len(text) else [""]
     numbered = range(int(span[1]), int(span[2]) + 1)

@@ -144,9 +144,8 @@ def test_ports_of_ranges_are_ports_of_their_own() -> None:
     assert sorted(switch.ports) == ["swp1s0", "swp1s1", "swp2s0", "swp2s1", "swp5", "swp7"]
     assert lint(switch, ["swp1s0", "swp1s1", "swp7"], wanted(WANTED)) == []
     assert [each.rule for each in lint(switch, ["swp2s1"], wanted({"mtu": 9000, "vlan": 10}))] == ["vlan"]
-    assert read("leaf1", "cumulus", "nv set interface swp1-9999s0-9999 link mtu 9000").ports.keys() == {
-        "swp1-9999s0-9999"
-    }
+    for name in ("swp1-9999s0-9999", "swp" + "1-1s" * 2000, "swp" + "1" * 5000 + "-1"):
+        assert read("leaf1", "cumulus", f"nv set interface {name} link mtu 9000").ports.keys() == {name}
 
 
 def test_bridges_and_names_of_cumulus_are_other_subjects() -> None:
