@@ -93,7 +93,7 @@ def cables(
 ) -> None:
     """Write the cables that hosts see, as `fabric lint --site` takes them for the wanted ones.
 
-    Exit codes: 0 written, 1 a port has two neighbours or a host none, 2 an input is wrong or missing.
+    Exit codes: 0 written, 1 a port of a host or switch has two cables or a host none, 2 an input is wrong or missing.
     """
     answers = {host: text_of(Path(path)) for host, path in pairs(neighbours)}
     try:
