@@ -131,6 +131,7 @@ ended:
 """
 
 import contextlib
+import errno
 import json
 import os
 import socket
@@ -241,15 +242,14 @@ class Fence:
 
     def _write(self, text: str) -> "dict[str, Any]":
         """Write the fence to the disk, or where that fails to memory."""
-        try:
-            return ensure_file(self._module, self._path, text) or {}
-        except OSError as error:
-            self._unwritten.append(f"{self._path}: {error.strerror or error}")
-        try:
-            return ensure_file(self._module, self._in_memory, text) or {}
-        except OSError as error:
-            self._unwritten.append(f"{self._in_memory}: {error.strerror or error}")
-            self._unfenced = True
+        for path in (self._path, self._in_memory):
+            try:
+                if os.path.isdir(path):  # which would end the module, with jobs that run
+                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+                return ensure_file(self._module, path, text) or {}
+            except OSError as error:
+                self._unwritten.append(f"{path}: {error.strerror or error}")
+        self._unfenced = True
         return {}
 
     def give_back(self) -> "dict[str, Any]":

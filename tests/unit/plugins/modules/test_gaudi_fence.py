@@ -203,6 +203,15 @@ def test_a_node_whose_disk_takes_no_fence_is_fenced_in_memory_and_its_jobs_stop(
     assert fence.read(str(node.health), str(memory)) is None
 
 
+def test_a_folder_in_the_place_of_the_fence_keeps_no_job_running(node: Node) -> None:
+    node.job("demo", 1)
+    (node.health / "fence.json").mkdir(parents=True)
+    out = node.fence("out", reason="accel1: broken")
+    assert (out["jobs"], out["unwritten"]) == (["demo"], [f"{node.health}/fence.json: Is a directory"])
+    assert node.calls[-1] == "stop gaudi-train-demo.service"
+    assert (node.health.parent / "run" / fence.RUNTIME_FENCE).is_file()
+
+
 def test_where_no_fence_can_be_written_at_all_the_jobs_stop_and_the_module_fails(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
