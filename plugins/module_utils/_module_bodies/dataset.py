@@ -141,9 +141,11 @@ def _alone(module: AnsibleModule) -> contextlib.AbstractContextManager[None]:
 def _present(module: AnsibleModule, key: str) -> dict[str, Any]:
     path, origin = module.params["path"], _source(module)
     plan = _look(module, key, origin)
-    if plan.reasons and module.check_mode:
-        with _free(module, key):
-            pass
+    if module.check_mode:
+        if plan.reasons:
+            with _free(module, key):
+                pass
+        recorded = _record(module, key)
     elif plan.reasons:
         make_folder(path)
         with _alone(module):
@@ -156,11 +158,9 @@ def _present(module: AnsibleModule, key: str) -> dict[str, Any]:
                     _evict(module, plan.evict)
                     copy.copy(origin, path, key, plan.text, plan.files, plan.judged)
             recorded = _record(module, key)
-    elif not module.check_mode and uses.is_ours(path, key):
-        uses.asked(path, key)
-    if module.check_mode:
-        recorded = _record(module, key)
-    elif not plan.reasons:
+    else:
+        if uses.is_ours(path, key):
+            uses.asked(path, key)
         recorded = _record_whole(module, key)
     result = {
         "changed": bool(plan.reasons or recorded),

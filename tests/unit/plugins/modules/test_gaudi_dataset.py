@@ -88,6 +88,23 @@ def test_a_set_is_copied_whole_and_read_once(
     assert (again["changed"], again["copied"], again["diff"]) == (False, 0, {"before": "", "after": ""})
 
 
+def test_a_user_of_a_set_that_another_run_copied_meanwhile_is_told(
+    bring: Any, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = dataset._look
+
+    def then_another_copies(*given: Any) -> Any:
+        found = look(*given)
+        monkeypatch.setattr(dataset, "_look", look)
+        bring()
+        return found
+
+    monkeypatch.setattr(dataset, "_look", then_another_copies)
+    done = bring(users=["mine"], diff=True)
+    assert (done["changed"], done["copied"]) == (True, 0)
+    assert done["diff"]["after"] == "used by mine\n"
+
+
 def test_a_changed_byte_is_found_by_verify_and_mended(bring: Any, source: Path, tmp_path: Path) -> None:
     bring()
     broken = tmp_path / "local" / KEY / "shard-00001.bin"
