@@ -7,7 +7,7 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -190,6 +190,15 @@ def test_what_a_disk_does_not_give_back_is_named(mirror: Path, monkeypatch: pyte
     monkeypatch.setattr(given_file, "read_text", lambda _path: Path("/proc/self/mem").read_text())
     with pytest.raises(UsageError, match=r"lock\.json cannot be read \(input/output error\): mend that first\.$"):
         verify(mirror)
+
+
+def test_of_a_folder_that_cannot_be_listed_nothing_is_missing(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def walk(folder: Path, onerror: Callable[[OSError], None]) -> Iterator[tuple[str, list[str], list[str]]]:
+        onerror(PermissionError(13, "Permission denied", str(folder)))
+        return iter(())
+
+    monkeypatch.setattr(os, "walk", walk)
+    assert verify(mirror)[1] == [".: cannot be read (permission denied)"]
 
 
 def test_a_disk_that_takes_nothing_is_one_sentence(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:

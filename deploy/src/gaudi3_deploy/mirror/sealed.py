@@ -156,7 +156,7 @@ def _faults(folder: Path, lock: Lock) -> Iterator[str]:
         if other not in ("", lock.release):
             yield f"{path}: is of release {other}, and the mirror is of {lock.release}"
         elif path not in there:
-            if not any(path.startswith(f"{below}/") for below in hidden):
+            if not any(below == "." or path.startswith(f"{below}/") for below in hidden):
                 yield f"{path}: is missing"
         elif there[path].is_symlink() or not there[path].is_file():
             yield f"{path}: is no plain file"
