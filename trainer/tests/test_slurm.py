@@ -257,12 +257,12 @@ def test_all_that_is_missing_is_asked_for_at_once() -> None:
 
 
 def test_texts_of_digits_are_what_was_written(tmp_path: Path) -> None:
-    """YAML takes them for other numbers: an account 56, a time of 86400."""
+    """YAML takes them for other numbers: an account 56, a time of 86400, a release 2.1."""
     file = tmp_path / "cluster.yml"
-    file.write_text("account: 0070\ntime: 24:00:00\nenvironment: {BUILD: 1_000, PORT: 8080}\ncpu: 16\n")
+    file.write_text("account: 0070\ntime: 24:00:00\nenvironment: {BUILD: 1_000, PORT: 8080, CUT: 2.10}\ncpu: 16\n")
     given = FILE.checked({**FILE.values(file, [], {"name": "a", "nodes": 1}), "processes_per_node": 8, "folder": "/s"})
     assert (given.account, given.time, given.cpu) == ("0070", "24:00:00", 16)
-    assert given.environment == {"BUILD": "1_000", "PORT": "8080"}
+    assert given.environment == {"BUILD": "1_000", "PORT": "8080", "CUT": "2.10"}
 
 
 @pytest.mark.parametrize(("given", "time"), [("24:00:00", "24:00:00"), ("90", "90"), ('"2-12"', "2-12")])
