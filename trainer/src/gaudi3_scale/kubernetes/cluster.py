@@ -27,13 +27,13 @@ from gaudi3_scale.launcher_checks import MOST_NODES
 SOURCES = ("claim", "secret", "config_map", "host_path")
 READ_WRITE_MANY = "ReadWriteMany"
 _LAST_ID = 2**31 - 1
+"""Of a user or group, to Kubernetes."""
 _PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _IMAGE = re.compile(
     r"(?:(?:localhost|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+|[A-Za-z0-9-]+(?=:)|\[[0-9A-Fa-f:]+\])(?::[0-9]+)?/)?"
     rf"{_PART}(?:/{_PART})*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}})?(?:@[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[0-9a-f]{{32,}})?"
 )
 """As container engines read it: what stands before the first / is a registry where it has a dot or a port."""
-"""Of a user or group, to Kubernetes."""
 
 
 class Volume(Section):
