@@ -17,7 +17,7 @@ from tests.stand_in_pytorch import Vendor
 
 from .cluster import Cluster
 from .host import program
-from .test_monitoring import ADDRESS, free_port
+from .test_monitoring import ADDRESS
 from .test_pytorch import where
 
 PHASES = {"tuning", "drivers", "fabric", "firewall", "pytorch", "node_exporter", "hpu_exporter"}
@@ -95,7 +95,8 @@ class Page(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def node(cluster: Cluster, wheel: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A node with driver, the packages of the distribution and nothing else, and what answers there."""
-    ports = {"hpu_exporter_port": free_port(), "node_exporter_port": free_port()}
+    servers = [http.server.ThreadingHTTPServer((ADDRESS, 0), Page) for _number in range(2)]
+    ports = dict(zip(("hpu_exporter_port", "node_exporter_port"), (each.server_port for each in servers), strict=True))
     cluster.gaudi(1, cards=1)
     cluster.variables["gaudi-1"] |= {"gaudi_cluster_address": ADDRESS, **ports}
     host = cluster["gaudi-1"]
@@ -112,7 +113,6 @@ def node(cluster: Cluster, wheel: str, tmp_path_factory: pytest.TempPathFactory)
     host.write("/proc/sys/vm/nr_hugepages", "0\n")
     for number in range(2):
         host.write(f"/sys/devices/system/cpu/cpu{number}/cpufreq/scaling_governor", "powersave\n")
-    servers = [http.server.ThreadingHTTPServer((ADDRESS, port), Page) for port in ports.values()]
     for server in servers:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
     made = Vendor(tmp_path_factory.mktemp("vendor"))
