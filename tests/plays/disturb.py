@@ -91,11 +91,19 @@ def touch(path: Path) -> None:
     os.utime(path)
 
 
-def own(host: Host, name: str) -> None:
-    """Give a file to another user."""
+def own(host: Host, name: str, owner: str = "1000 1000") -> None:
+    """Give a file to another user and group."""
     (path,) = host.paths(name)
     host.keep(host.owner(path))
-    host.owner(path).write_text("1000 1000")
+    host.owner(path).write_text(owner)
+
+
+def bring(host: Host, source: str, target: str) -> None:
+    """Copy each file of a folder into another one."""
+    (folder,) = host.paths(target)
+    for path in host.paths(f"{source}/*"):
+        host.keep(folder / path.name)
+        shutil.copy(path, folder / path.name)
 
 
 def package(host: Host, name: str) -> None:
@@ -115,12 +123,25 @@ ACTS: dict[str, Callable[..., None]] = {
     "rm": to_files(remove),
     "chmod": to_files(lambda path, mode: path.chmod(int(mode, 8))),
     "put": to_files(lambda path, text: path.write_text(f"{text}\n")),
+    "append": to_files(lambda path, text: path.write_text(f"{path.read_text()}{text}\n")),
+    "set": to_files(lambda path, key, value: change(path, **{key: json.loads(value)})),
     "cut": to_files(lambda path: path.write_text("".join(path.read_text().splitlines(keepends=True)[:-3]))),
     "touch": to_files(touch),
     "own": own,
+    "bring": bring,
     "package": package,
     "unit": unit,
 }
+
+
+def task(host: Path, acts: list[list[str]]) -> dict[str, Any]:
+    """A task of the controller that restores the host of this folder, and does these acts."""
+    return {
+        "name": f"Disturb {acts}",
+        "ansible.builtin.command": {"argv": [sys.executable, __file__, str(host), json.dumps(acts)]},
+        "delegate_to": "localhost",
+        "vars": {"ansible_python_interpreter": "{{ ansible_playbook_python }}", "ansible_connection": "local"},
+    }
 
 
 def main() -> None:

@@ -7,8 +7,6 @@ import http.server
 import json
 import socket
 import ssl
-import sys
-import textwrap
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +17,7 @@ import pytest
 from ansible_collections.gaudi3.scale.plugins.module_utils._credentials import Authority, issue
 
 from ..ansible_run import PlaybookRun
+from . import disturb
 from .cluster import Cluster
 
 ADDRESS = "127.0.0.2"
@@ -29,11 +28,12 @@ CERTIFICATES = {
     "grafana": "/etc/grafana/server",
     "watch": "/etc/gaudi3-scale/watch/server",
 }
+PAGES = "../../pages.json"
 #: What somebody or a fault does to the host, and the phases that have to run then. A path is one of the host.
 DISTURBED: dict[str, tuple[list[str], set[str]]] = {
     "nothing": ([], set()),
     "configuration open": (["chmod", "644", "/etc/prometheus/prometheus.yml"], {"prometheus"}),
-    "configuration of another group": (["chgrp", "0", "/etc/prometheus/prometheus.yml"], {"prometheus"}),
+    "configuration of another group": (["own", "/etc/prometheus/prometheus.yml", "0 0"], {"prometheus"}),
     "rules gone": (["rm", "/etc/prometheus/rules-gaudi3.rules.yml"], {"prometheus"}),
     "targets gone": (["rm", "/etc/prometheus/targets-node.yml"], {"prometheus"}),
     "targets closed": (["chmod", "600", "/etc/prometheus/targets-hpu.yml"], {"prometheus"}),
@@ -43,23 +43,32 @@ DISTURBED: dict[str, tuple[list[str], set[str]]] = {
         ["rm", "/var/lib/prometheus/node-exporter/gaudi-certificates-prometheus.prom"],
         {"prometheus"},
     ),
-    "record open": (["pending", "prometheus"], {"prometheus"}),
+    "record open": (
+        ["set", "pending", '["/etc/prometheus/ca.crt"]', "/etc/gaudi3-scale/written/prometheus.json"],
+        {"prometheus"},
+    ),
     "package gone": (["package", "prometheus"], {"prometheus"}),
     "unit stopped": (["unit", "prometheus", "word", "stopped"], {"prometheus"}),
     "unit not started at boot": (["unit", "prometheus", "enabled", ""], {"prometheus"}),
     "program newer than its process": (["touch", "/usr/bin/prometheus"], {"prometheus"}),
     "arguments newer than the process": (["touch", "/etc/default/prometheus"], {"prometheus"}),
-    "page closed": (["page", "prometheus", "401"], {"prometheus"}),
-    "target down": (["down", "node/mon"], {"prometheus"}),
-    "target unknown": (["unknown", "node/mon"], {"prometheus"}),
-    "password changed": (["password", "prometheus"], {"prometheus", "grafana", "watch"}),
-    "certificate ends soon": (["certificate", "prometheus"], {"prometheus"}),
+    "page closed": (["set", "prometheus", "401", PAGES], {"prometheus"}),
+    "target down": (["set", "down", '["node/mon"]', PAGES], {"prometheus"}),
+    "target unknown": (["set", "unknown", '["node/mon"]', PAGES], {"prometheus"}),
+    "password changed": (
+        ["put", "another one", "../../secrets/prometheus_password"],
+        {"prometheus", "grafana", "watch"},
+    ),
+    "certificate ends soon": (["bring", "../../ending", "../../secrets"], {"prometheus"}),
     "receivers open": (["chmod", "644", "/etc/prometheus/alertmanager.yml"], {"alertmanager"}),
     "receivers gone": (["rm", "/etc/prometheus/alertmanager.yml"], {"alertmanager"}),
     "alertmanager failed": (["unit", "prometheus-alertmanager", "word", "failed"], {"alertmanager"}),
     "alertmanager's package gone": (["package", "prometheus-alertmanager"], {"alertmanager"}),
-    "alertmanager does not answer": (["page", "alertmanager", "503"], {"alertmanager"}),
-    "alertmanager's password changed": (["password", "alertmanager"], {"prometheus", "alertmanager"}),
+    "alertmanager does not answer": (["set", "alertmanager", "503", PAGES], {"alertmanager"}),
+    "alertmanager's password changed": (
+        ["put", "another one", "../../secrets/alertmanager_password"],
+        {"prometheus", "alertmanager"},
+    ),
     "dashboard gone": (["rm", "/etc/grafana/dashboards/gaudi3-training.json"], {"grafana"}),
     "dashboard closed": (["chmod", "600", "/etc/grafana/dashboards/gaudi3-training.json"], {"grafana"}),
     "folder closed": (["chmod", "700", "/etc/grafana/provisioning"], {"grafana"}),
@@ -67,86 +76,15 @@ DISTURBED: dict[str, tuple[list[str], set[str]]] = {
     "repository gone": (["rm", "/etc/apt/sources.list.d/grafana.sources"], {"grafana"}),
     "key of the repository gone": (["rm", "/etc/apt/keyrings/grafana.asc"], {"grafana"}),
     "grafana's package gone": (["package", "grafana"], {"grafana"}),
-    "grafana's password changed": (["password", "grafana"], {"grafana"}),
+    "grafana's password changed": (["put", "another one", "../../secrets/grafana_password"], {"grafana"}),
     "program of the page gone": (["rm", "/usr/local/lib/gaudi3-watch/gaudi3_watch/pages.py"], {"watch"}),
     "page stopped": (["unit", "gaudi3-watch", "word", "stopped"], {"watch"}),
-    "page does not answer": (["page", "watch", "503"], {"watch"}),
-    "page's password changed": (["password", "watch"], {"watch"}),
+    "page does not answer": (["set", "watch", "503", PAGES], {"watch"}),
+    "page's password changed": (["put", "another one", "../../secrets/watch_password"], {"watch"}),
 }
 #: Content that somebody else changed is refused until the site says that it is to be replaced.
 CHANGED = ("/etc/prometheus/prometheus.yml", "/etc/prometheus/alertmanager.yml", "/etc/grafana/grafana.ini")
 AT_ONCE = 16
-#: Puts everything back as it was and does one of these, on the controller, where the host is a folder.
-SCRIPT = textwrap.dedent(
-    """
-    import json, os, shutil, sys, time
-    folder, host, act, *more = sys.argv[1:]
-    root, copy = os.path.join(host, "root"), os.path.join(folder, "copy")
-    PLACES = ["root/etc", "root/usr/bin", "root/usr/local", "root/var/lib", "root.owners", "packages.json", "units"]
-    places = [(os.path.join(host, each), os.path.join(copy, each)) for each in PLACES]
-    places += [(os.path.join(folder, each), os.path.join(copy, each)) for each in ("secrets", "pages.json")]
-
-    def change(path, **values):
-        with open(path) as stream:
-            found = json.load(stream)
-        for key, value in values.items():
-            if value is None:
-                found.pop(key)
-            else:
-                found[key] = value
-        with open(path, "w") as stream:
-            json.dump(found, stream)
-
-    def bring(source, target):
-        if os.path.isdir(source):
-            shutil.rmtree(target, ignore_errors=True)
-            shutil.copytree(source, target, symlinks=True)
-        else:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            shutil.copy2(source, target)
-
-    pages = os.path.join(folder, "pages.json")
-    if act == "keep":
-        [bring(there, kept) for there, kept in places]
-    else:
-        [bring(kept, there) for there, kept in places]
-        now = time.monotonic() * 1e6
-        for name in os.listdir(os.path.join(host, "units")):
-            times = dict.fromkeys(("ActiveEnterTimestampMonotonic", "StateChangeTimestampMonotonic"), now)
-            change(os.path.join(host, "units", name), **times)
-    if act == "chmod":
-        os.chmod(root + more[1], int(more[0], 8))
-    elif act == "chgrp":
-        note = os.path.join(host, "root.owners", (root + more[1]).replace("%", "%25").replace("/", "%2F"))
-        with open(note, "w") as stream:
-            stream.write("0 " + more[0])
-    elif act == "rm":
-        os.unlink(root + more[0])
-    elif act == "touch":
-        time.sleep(0.05)
-        os.utime(root + more[0])
-    elif act == "write":
-        with open(root + more[0], "a") as stream:
-            stream.write("\\n# mine\\n")
-    elif act == "pending":
-        change(root + "/etc/gaudi3-scale/written/" + more[0] + ".json", pending=["/etc/prometheus/ca.crt"])
-    elif act == "package":
-        change(os.path.join(host, "packages.json"), **{more[0]: None})
-    elif act == "unit":
-        value = more[2] if more[1] == "word" else bool(more[2])
-        change(os.path.join(host, "units", more[0] + ".service.json"), **{more[1]: value})
-    elif act == "page":
-        change(pages, **{more[0]: int(more[1])})
-    elif act in ("down", "unknown"):
-        change(pages, **{act: [more[0]]})
-    elif act == "password":
-        with open(os.path.join(folder, "secrets", more[0] + "_password"), "w") as stream:
-            stream.write("another one")
-    elif act == "certificate":
-        for end in ("crt", "key"):
-            shutil.copy(os.path.join(folder, "ending." + end), os.path.join(folder, "secrets/prometheus-mon." + end))
-    """
-)
 
 
 class Pages:
@@ -236,17 +174,6 @@ def play(cluster: Cluster, name: str, tasks: list[dict[str, Any]]) -> PlaybookRu
     return cluster.play(str(path))
 
 
-def on_the_controller(cluster: Cluster, *words: str) -> dict[str, Any]:
-    arguments = [str(cluster.folder / "disturb.py"), str(cluster.folder), str(cluster["mon"].folder), *words]
-    local = {"ansible_python_interpreter": "{{ ansible_playbook_python }}", "ansible_connection": "local"}
-    return {
-        "name": " ".join(words),
-        "ansible.builtin.command": {"argv": [sys.executable, *arguments]},
-        "delegate_to": "localhost",
-        "vars": local,
-    }
-
-
 def look(name: str) -> dict[str, Any]:
     return {"name": f"Look: {name}", "gaudi3.scale.gaudi_host_plan": None}
 
@@ -279,19 +206,20 @@ def test_each_disturbance_of_a_converged_host_sends_its_phase(cluster: Cluster, 
     secrets = cluster.folder / "secrets"
     authority = Authority((secrets / "ca.crt").read_bytes(), (secrets / "ca.key").read_bytes())
     ending = issue(authority, [ADDRESS, "mon"], 20, datetime.datetime.now(datetime.UTC))
+    (cluster.folder / "ending").mkdir()
     for end, content in zip(("crt", "key"), ending, strict=True):
-        (cluster.folder / f"ending.{end}").write_bytes(content)
-    (cluster.folder / "disturb.py").write_text(SCRIPT)
-    changes = {**DISTURBED, **{f"changed {path}": (["write", path], set()) for path in CHANGED}}
+        (cluster.folder / f"ending/prometheus-mon.{end}").write_bytes(content)
+    changes = {**DISTURBED, **{f"changed {path}": (["append", "# mine", path], set()) for path in CHANGED}}
     names = [*changes]
     runs: list[PlaybookRun] = []
     found: dict[str, dict[str, Any]] = {}
     # In parts, none of which takes minutes on a machine that does something else, too.
     for begin in range(0, len(names), AT_ONCE):
         some = names[begin : begin + AT_ONCE]
-        tasks = [] if begin else [on_the_controller(cluster, "keep")]
+        tasks: list[dict[str, Any]] = []
         for name in some:
-            tasks += [on_the_controller(cluster, *(changes[name][0] or ["restore"])), look(name)]
+            acts = [words] if (words := changes[name][0]) else []
+            tasks += [disturb.task(cluster["mon"].folder, acts), look(name)]
         runs.append(play(cluster, "disturb", tasks))
         assert runs[-1].returncode == 0, runs[-1].messages()
         found |= {name: runs[-1].result("mon", f"Look: {name}") for name in some}

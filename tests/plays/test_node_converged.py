@@ -5,16 +5,15 @@ from __future__ import annotations
 import http.server
 import itertools
 import json
-import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.stand_in_pytorch import Vendor
 
+from . import disturb
 from .cluster import Cluster
 from .host import program
 from .test_monitoring import ADDRESS
@@ -129,23 +128,15 @@ def node(cluster: Cluster, wheel: str, tmp_path_factory: pytest.TempPathFactory)
         server.shutdown()
 
 
-def act(cluster: Cluster, acts: list[list[str]]) -> dict[str, Any]:
-    """A task of the controller, where the host is a folder."""
-    program = [sys.executable, str(Path(__file__).with_name("disturb.py")), str(cluster["gaudi-1"].folder)]
-    return {
-        "name": f"Disturb {acts}",
-        "ansible.builtin.command": {"argv": [*program, json.dumps(acts)]},
-        "delegate_to": "localhost",
-        "vars": {"ansible_python_interpreter": "{{ ansible_playbook_python }}"},
-    }
-
-
 def looks(cluster: Cluster, rounds: list[list[list[str]]]) -> list[dict[str, Any]]:
     """What the plan says of the node behind each of the rounds of disturbances."""
     wheel = {"import_role": {"name": "gaudi3.scale.trainer", "tasks_from": "wheel", "rolespec_validate": False}}
     tasks: list[dict[str, Any]] = [{"name": "Build the trainer", **wheel}]
     for number, acts in enumerate(rounds):
-        tasks += [act(cluster, acts), {"name": f"Look {number}", "gaudi3.scale.gaudi_host_plan": None}]
+        tasks += [
+            disturb.task(cluster["gaudi-1"].folder, acts),
+            {"name": f"Look {number}", "gaudi3.scale.gaudi_host_plan": None},
+        ]
     path = cluster.folder / "disturb.yml"
     path.write_text(json.dumps([{"hosts": "gaudi", "gather_facts": False, "tasks": tasks}]))
     run = cluster.play(str(path))
