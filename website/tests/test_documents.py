@@ -18,8 +18,8 @@ LONGEST = 45
 # 1,200 with backups (a page, a role), 1,100 with plans of upgrades, 500 with the holes of a mirror, 600 with jobs that
 # the role trainer submits to Slurm, 1,700 with a routed fabric's addresses and the proof of its linter, 900 with
 # rehearsals of upgrades, 500 with alerts about backups, 1,300 with the record of documents that were executed, 500 with
-# kernels that are held back, 600 with stores of backups and what else a mirror has, 1,000 with dnf5, EPEL, backups of two
-# clusters, later releases of Slurm and how a site plans.
+# kernels that are held back, 600 with stores of backups and what else a mirror has, 1,000 with dnf5, EPEL, backups of
+# two clusters, later releases of Slurm and how a site plans.
 MOST_WORDS = 137_000
 """Of all Markdown files of the repository together."""
 SHORT = {"README.md": 900, "trainer/README.md": 1500}
