@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import random
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -397,12 +398,12 @@ def test_a_lock_that_stays_is_told_with_its_holder(bring: Any, source: Path, tmp
     (tmp_path / "local").mkdir()
     # By a relative path, as a long command is cut in the message, and the test's folder may have any length.
     command = ["flock", "local/.lock", "sh", "-c", "echo held; exec sleep 600"]
-    holder = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE)
+    holder = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, start_new_session=True)
     try:
         assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
         refused = bring(lock_timeout=0)["msg"]
     finally:
-        subprocess.run(["pkill", "-P", str(holder.pid)], check=False)
+        os.killpg(holder.pid, signal.SIGKILL)
         holder.wait()
     assert refused == (
         f"{tmp_path}/local/.lock is held by process {holder.pid} (flock local/.lock sh -c echo held; exec sleep 600) "
