@@ -23,7 +23,8 @@ def test_no_task_fails_without_a_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("condition", "found"), [("not it.issued", True), ("it is failed and it.down is not defined", False), (False, False)]
+    ("condition", "found"),
+    [("not it.issued", True), ("it is failed and it.down is not defined", False), (False, False)],
 )
 def test_a_failure_without_a_sentence_is_found(condition: object, found: bool) -> None:
     assert invents({"failed_when": condition}) is found
