@@ -20,6 +20,7 @@ from gaudi3_simulator.vendor.deb import EPOCH, Package
 from gaudi3_simulator.vendor.index import packages_text, pool_path, release_text
 from gaudi3_simulator.vendor.repository import build_repository
 from gaudi3_simulator.vendor.signing import Signer, signer
+from tests.network_alone import ADDRESS, alone_with
 from tests.served_folder import served
 
 RELEASE = "1.23.0-695"
@@ -149,10 +150,8 @@ def test_apt_installs_from_the_mirror_where_there_is_no_other_way(
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "status").touch()
     key = outside / "public.asc"
-    jammy = (
-        "URIs: http://127.0.0.1:8099/ubuntu\nSuites: jammy jammy-updates jammy-security\nComponents: main universe\n"
-    )
-    stable = "URIs: http://127.0.0.1:8099/grafana/apt\nSuites: stable\nComponents: main\n"
+    jammy = f"URIs: {ADDRESS}/ubuntu\nSuites: jammy jammy-updates jammy-security\nComponents: main universe\n"
+    stable = f"URIs: {ADDRESS}/grafana/apt\nSuites: stable\nComponents: main\n"
     for name, text in (("ubuntu", jammy), ("grafana", stable)):
         source = f"Types: deb\n{text}Architectures: amd64\nSigned-By: {key}\n"
         (tmp_path / f"etc/sources.list.d/{name}.sources").write_text(source)
@@ -162,18 +161,10 @@ def test_apt_installs_from_the_mirror_where_there_is_no_other_way(
         "APT::Sandbox::User": "root", "Acquire::Languages": "none", "Debug::NoLocking": "1",
     }  # fmt: skip
     apt = " ".join(["apt-get", "-q", *(f"-o {name}={value}" for name, value in options.items())])
-    script = f"""
-        set -e
-        ip link set lo up
-        ! ip route get 192.0.2.1 2>/dev/null
-        python3 -m http.server 8099 --bind 127.0.0.1 --directory {folder} >/dev/null 2>&1 & server=$!
-        trap 'kill $server' EXIT
-        while ! python3 -c 'import socket; socket.create_connection(("127.0.0.1", 8099))' 2>/dev/null
-            do sleep 0.05; done
-        {apt} update
-        {apt} install --yes --download-only --no-install-recommends {" ".join(NAMES)} grafana=12.*
-    """
-    done = subprocess.run(["unshare", "--net", "sh", "-c", script], capture_output=True, text=True, check=False)
+    script = (
+        f"{apt} update && {apt} install --yes --download-only --no-install-recommends {' '.join(NAMES)} grafana=12.*"
+    )
+    done = subprocess.run([*alone_with(folder), "sh", "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "W:" not in done.stderr, done.stderr
     fetched = {path.name for path in (tmp_path / "archives").glob("*.deb")}

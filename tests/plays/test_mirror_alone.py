@@ -9,21 +9,10 @@ import pytest
 from gaudi3_deploy.mirror import fill
 
 from gaudi3_simulator.vendor.repository import build_repository
+from tests.network_alone import ADDRESS, alone_with
 from tests.stand_in_pytorch import PYTHON, RELEASE, TORCH, Vendor
 
 from . import cluster as clusters
-
-#: In a network of its own: the mirror's web server, and Ansible beside it.
-SCRIPT = """
-set -e
-ip link set lo up
-! ip route get 192.0.2.1 2>/dev/null
-python3 -m http.server 8099 --bind 127.0.0.1 --directory {folder} >/dev/null 2>&1 & server=$!
-while ! python3 -c 'import socket; socket.create_connection(("127.0.0.1", 8099))' 2>/dev/null; do sleep 0.05; done
-{command} "$@" || code=$?
-kill $server
-exit ${{code:-0}}
-"""
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a network: nothing was installed from a mirror alone")
@@ -40,11 +29,11 @@ def test_a_node_that_reaches_a_mirror_alone_installs_from_it(tmp_path: Path, mon
     site = clusters.Cluster(tmp_path / "site", cheap=False)
     site.gaudi(1, cards=1)
     site.all = {
-        "gaudi_mirror": "http://127.0.0.1:8099", "pytorch_python_versions": [PYTHON], "pytorch_packages": [],
+        "gaudi_mirror": ADDRESS, "pytorch_python_versions": [PYTHON], "pytorch_packages": [],
         "pytorch_requirements": pins, "pytorch_user": "root", "pytorch_root": str(site.folder / "opt"),
     }  # fmt: skip
-    inside = SCRIPT.format(folder=folder, command=" ".join(clusters.unprivileged()))
-    monkeypatch.setattr(clusters, "unprivileged", lambda: ("unshare", "--net", "sh", "-c", inside, "sh"))
+    before = (*alone_with(folder), *clusters.unprivileged())
+    monkeypatch.setattr(clusters, "unprivileged", lambda: before)
     run = site.play("pytorch.yml")
     assert run.returncode == 0, (run.messages(), run.output)
     result = run.result("gaudi-1", "Install PyTorch")
