@@ -36,14 +36,19 @@ class _AsWritten(_Loader):
         value = super().construct_yaml_int(node)
         return value if str(value) == node.value else node.value
 
+    def construct_yaml_float(self, node: yaml.ScalarNode) -> Any:
+        value = super().construct_yaml_float(node)
+        return value if str(value) == node.value else node.value
+
 
 _AsWritten.add_constructor("tag:yaml.org,2002:int", _AsWritten.construct_yaml_int)
+_AsWritten.add_constructor("tag:yaml.org,2002:float", _AsWritten.construct_yaml_float)
 
 
 def read(text: str, numbers_as_written: bool = False) -> Any:
     """The value of a document.
 
-    With `numbers_as_written`, what YAML alone takes for another number stays text: 0070, 24:00:00 and 1_000.
+    With `numbers_as_written`, what YAML alone takes for another number stays text: 0070, 24:00:00, 1_000 and 2.10.
 
     Raises:
         TwiceError: A mapping has a key twice.
@@ -54,8 +59,8 @@ def read(text: str, numbers_as_written: bool = False) -> Any:
     gaudi3_deploy.yaml_file.TwiceError: 'a' stands twice, in lines 1 and 2: keep one of them
     >>> read("1: a\\n'1': b")
     {1: 'a', '1': 'b'}
-    >>> read("[0070, 70, 24:00:00]"), read("[0070, 70, 24:00:00]", numbers_as_written=True)
-    ([56, 70, 86400], ['0070', 70, '24:00:00'])
+    >>> read("[0070, 70, 24:00:00, 2.10]"), read("[0070, 70, 24:00:00, 2.10]", numbers_as_written=True)
+    ([56, 70, 86400, 2.1], ['0070', 70, '24:00:00', '2.10'])
     """
     try:
         return yaml.load(text, Loader=_AsWritten if numbers_as_written else _Loader)
