@@ -146,7 +146,13 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.files import Jo
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.node import PLACES, JobNode
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.resumed import may_be_resumed
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.rules import outlives_a_node
-from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import FAILED, INTERRUPTED, STOPPED, unit_name
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import (
+    FAILED,
+    INTERRUPTED,
+    SPARE,
+    STOPPED,
+    unit_name,
+)
 
 #: Seconds that the rendezvous of a job may take to answer.
 PATIENCE = 3.0
@@ -284,7 +290,7 @@ class Fence:
     def _left(self, name: str) -> "dict[str, Any] | None":
         """The record of a job that ended on this node before it was done, and not by a person's will."""
         found = self._node.observe(name)
-        left = found.state in (STOPPED, INTERRUPTED, FAILED) and found.situation.has_setup
+        left = found.state in (STOPPED, INTERRUPTED, FAILED, SPARE) and found.situation.has_setup
         return found.record if left and not found.record.get("stopped_at") else None
 
     def _start(self, names: "list[str]") -> None:

@@ -153,6 +153,7 @@ READ = {
     "playbooks/tasks/pair-search.yml: _cards": "health_report",
     "playbooks/tasks/pair-search.yml: _told": "health_report",
     "playbooks/tasks/pair-search.yml: cards": "health_report",
+    "playbooks/tasks/upgrade-unfence.yml: _looks": "upgrade_look",
     "playbooks/upgrade.yml: looks": "upgrade_look",
     "roles/monitoring_service/vars/main.yml: _monitoring_service_wanted": "others_addresses",
     "roles/trainer/tasks/install-container.yml: _trainer_ids": "exact_texts",

@@ -131,6 +131,13 @@ def test_what_ended_with_a_node_is_started_again_where_it_did_not_finish(node: N
     assert node.fence("in_service", resume=names)["changed"] is False
 
 
+def test_a_spare_node_waits_again_for_a_job_that_ended_before_it_was_needed(node: Node) -> None:
+    node.job("led", 1, "inactive", spares=1)
+    (node.jobs / "led/status.json").write_text('{"schema": 1, "state": "spare", "updated_at": 1767225600.5}')
+    assert node.fence("in_service", resume={"led": ["a"]})["jobs"] == ["led"]
+    assert node.calls == ["start gaudi-train-led.service"]
+
+
 def test_a_node_cannot_have_a_job_started_that_is_not_its_own(node: Node) -> None:
     """One that is given back may name any job; the others know from their own record whose it is."""
     node.job("own", 1, "failed")
