@@ -20,7 +20,7 @@ LONGEST = 45
 # rehearsals of upgrades, 500 with alerts about backups, 1,300 with the record of documents that were executed, 500 with
 # kernels that are held back, 600 with stores of backups and what else a mirror has, 1,000 with dnf5, EPEL, backups of
 # two clusters, later releases of Slurm and how a site plans.
-MOST_WORDS = 137_000
+MOST_WORDS = 138_500
 """Of all Markdown files of the repository together."""
 SHORT = {"README.md": 900, "trainer/README.md": 1500}
 #: Pages that programs write, which end with their last row.
