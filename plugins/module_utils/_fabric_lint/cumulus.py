@@ -56,7 +56,7 @@ def names(text: str) -> list[str]:
 def _spread(text: str) -> list[str]:
     """The names that a name with ranges stands for; itself where it has none."""
     span = _RANGE.search(text)
-    if span is None or len(text) > _LONGEST_NAME or not int(span[1]) <= int(span[2]):
+    if span is None or len(text) > _LONGEST_NAME or int(span[1]) > int(span[2]):
         return [text]
     rest = _spread(text[span.end() :]) if span.end() < len(text) else [""]
     numbered = range(int(span[1]), int(span[2]) + 1)
