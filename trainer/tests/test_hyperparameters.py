@@ -147,6 +147,29 @@ def test_ones_own_trainer_takes_a_new_decay_and_a_new_schedule(
     assert changed.trainer.optimizers[0].param_groups[0]["weight_decay"] == 0.5
 
 
+class CountingSGD(torch.optim.SGD):
+    """Counts its steps in its groups, as Habana's AdamW does, and goes by the count."""
+
+    def step(self, closure: Any = None) -> Any:
+        for group in self.param_groups:
+            group["step"] = group.get("step", 0) + 1
+            with torch.no_grad():
+                for parameter in group["params"]:
+                    parameter.add_(1e-3 / group["step"])
+        return super().step(closure)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_an_optimizer_counts_in_its_groups_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.optim, "AdamW", lambda weights, lr, weight_decay: CountingSGD(weights, lr, 0.9))
+    monkeypatch.setattr(Module, "training_step", lambda self, batch, _: self.layer(batch[0]).square().mean())
+    whole = own(tmp_path / "whole", 12, "none", 0.01)
+    own(tmp_path / "parts", 6, "none", 0.01)
+    parts = own(tmp_path / "parts", 12, "none", 0.01)
+    assert parts.trainer.optimizers[0].param_groups[0]["step"] == 12
+    assert torch.equal(parts.layer.weight, whole.layer.weight)
+
+
 def plateau(rate: float, patience: int = 0) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.ReduceLROnPlateau]:
     """A rate that is halved whenever the loss does not fall."""
     optimizer = torch.optim.SGD([nn.Parameter(torch.ones(2))], lr=rate, momentum=0.9)
