@@ -12,9 +12,9 @@ import hashlib
 import io
 import json
 import os
+import secrets
 import shutil
 import tarfile
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import IO, Any
@@ -112,7 +112,9 @@ def take(run: Run, open_at: Open, found: Mirrored, container: Container, below: 
     free = shutil.disk_usage(below).free
     if free < found.size * (2 if container.engine == "docker" else 1):
         raise Refusal(f"{below} has {free} bytes free, and the image {found.image} has {found.size}: make room there.")
-    folder = tempfile.mkdtemp(prefix="gaudi3-image-", dir=below)
+    # Podman makes an image's name of the path, in which no part may end with an underscore, as one of tempfile's may.
+    folder = os.path.join(below, f"gaudi3-image-{secrets.token_hex(8)}")
+    os.mkdir(folder, 0o700)
     try:
         _fetch(open_at, found, folder)
         give = _to_docker if container.engine == "docker" else _to_podman

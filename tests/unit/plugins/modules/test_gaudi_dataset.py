@@ -410,7 +410,8 @@ def test_a_lock_that_stays_is_told_with_its_holder(bring: Any, source: Path, tmp
         "for more than 0 seconds: wait for it to end, stop it, or raise lock_timeout."
     )
     assert not (tmp_path / "local" / KEY).exists()
-    assert bring(lock_timeout=0)["changed"] is True
+    # What the holder had started had the lock too, and may end after it.
+    assert bring(lock_timeout=60)["changed"] is True
 
 
 def systemd(tmp_path: Path, says: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import json
+import re
 import subprocess
 import tarfile
 import tempfile
@@ -139,6 +140,18 @@ def test_an_engine_that_does_not_take_it_is_quoted(mirror: Mirror, tmp_path: Pat
     said = refusal(mirrored_image.take, run, mirror.open, mirror.find(), Container("podman", TAGGED), str(tmp_path))
     assert said == f"/usr/bin/podman does not take {TAGGED} of the mirror: no space left on device."
     assert list(tmp_path.glob("gaudi3-image-*")) == []
+
+
+def test_the_folder_that_podman_reads_has_a_name_that_it_takes_for_an_image(mirror: Mirror, tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def run(argv: list[str]) -> tuple[int, str, str]:
+        asked.extend(argv)
+        return 1, "", "no"
+
+    refusal(mirrored_image.take, run, mirror.open, mirror.find(), Container("podman", TAGGED), str(tmp_path))
+    (folder,) = (each for each in asked if each.startswith("oci:"))
+    assert re.fullmatch(r"gaudi3-image-[0-9a-f]{16}", Path(folder).name)
 
 
 def test_an_image_of_another_registry_comes_from_there_and_the_vendors_must_be_in_the_mirror(mirror: Mirror) -> None:
