@@ -59,10 +59,6 @@ def resume(
                     changes.append(f"{'lr' if key == BASE else key} {new[key]} instead of {old.get(key)}")
                 else:
                     live[key] = copy.deepcopy(was[key])
-            # What the optimizer itself put there while it trained, as Habana's AdamW does with the number of its steps.
-            for key in was.keys() - new.keys() - {"params", "param_names"}:
-                if before is None or key not in old:
-                    live[key] = copy.deepcopy(was[key])
     for number, scheduler in enumerate(schedulers):
         old_settings = before["schedulers"][number] if before else None
         differs = _differences(scheduler, now["schedulers"][number], old_settings)

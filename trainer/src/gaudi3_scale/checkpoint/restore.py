@@ -77,7 +77,7 @@ class TrainingState:
         return {name: tensor for name, tensor in self.tensors.items() if name in saved}
 
     def apply(self, rest: dict[str, Any], where: str) -> None:
-        """Restore the values in the optimizers' state that are no tensors.
+        """Restore the values in the optimizers' state that are no tensors, and steps that groups count.
 
         Hyperparameters stay what they are: see `hyperparameters.py`.
         """
@@ -91,6 +91,9 @@ class TrainingState:
             by_name: dict[str, torch.Tensor] = {}
             for named, live in zip(there, optimizer.param_groups, strict=True):
                 by_name.update(zip(named["params"], live["params"], strict=True))
+                # Habana's AdamW counts its steps here, and corrects its moments by them.
+                if "step" in named:
+                    live["step"] = named["step"]
             for name, parts in rest["values"][number].items():
                 optimizer.state[by_name[name]].update(parts)
 
