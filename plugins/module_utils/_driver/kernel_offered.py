@@ -6,6 +6,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from functools import cmp_to_key
+
+from .._rpm_versions import compare_rpm
 
 #: Runs a program: argv to exit status, output, errors.
 Run = Callable[[Sequence[str]], "tuple[int, str, str]"]
@@ -35,11 +38,5 @@ def offered(run: Run, dnf: str, installed: Collection[str]) -> str:
     asked = ["--quiet", "--cacheonly", "repoquery", "--available", "--latest-limit=1", "--queryformat"]
     code, output, _errors = run([dnf, *asked, "%{version}-%{release}.%{arch}\\n", CORE])
     kernels = [line for line in output.splitlines() if _KERNEL.fullmatch(line)] if code == 0 else []
-    newest = max(kernels, key=_order, default="")
-    return newest if newest and all(_order(newest) > _order(each) for each in installed) else ""
-
-
-def _order(kernel: str) -> list[tuple[int, int, str]]:
-    """As rpm orders versions: part by part, and a number comes after a word."""
-    parts = re.findall(r"\d+|[A-Za-z]+", kernel)
-    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in parts]
+    newest = max(kernels, key=cmp_to_key(compare_rpm), default="")
+    return newest if newest and all(compare_rpm(newest, each) > 0 for each in installed) else ""

@@ -44,10 +44,12 @@ def writes(call: ast.Call) -> bool:
     """Whether a call makes a file or a folder with a mode that the umask cuts."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     owner = getattr(call.func.value, "id", "") if isinstance(call.func, ast.Attribute) else ""
+    # A mode for the owner alone is left as it is by every umask that is in use.
     if name == "open" and owner == "os":
         text = ast.unparse(call)
-        # A mode for the owner alone is left as it is by every umask that is in use.
         return "O_CREAT" in text and "384" not in text  # 0o600
+    if name == "mkdir" and owner == "os" and len(call.args) == 2:
+        return ast.unparse(call.args[1]) != "448"  # 0o700
     if name == "open" and isinstance(call.func, ast.Name):
         modes = [*call.args[1:2], *(each.value for each in call.keywords if each.arg == "mode")]
         fresh = ast.unparse(call.args[0]).startswith("os.open(")  # which is looked at for itself

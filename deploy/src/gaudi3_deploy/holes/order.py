@@ -9,6 +9,8 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
+from gaudi3_deploy.collection._rpm_versions import compare_rpm
+
 Key = Callable[[str], Any]
 """Makes what versions are compared by. ``ValueError`` where a text is no version."""
 
@@ -83,42 +85,3 @@ def _debian_part(left: str, right: str) -> int:
 
 def _debian_weight(character: str) -> int:
     return -1 if character == "~" else ord(character) + (0 if character.isalpha() else 256)
-
-
-def compare_rpm(left: str, right: str) -> int:
-    """Below, at or above zero as the left version is the earlier, the same or the later one.
-
-    A release counts where both have one.
-    """
-    one, other = _rpm_parts(left), _rpm_parts(right)
-    if one[0] != other[0]:
-        return -1 if one[0] < other[0] else 1
-    return _rpm_part(one[1], other[1]) or (_rpm_part(one[2], other[2]) if one[2] and other[2] else 0)
-
-
-def _rpm_parts(version: str) -> tuple[int, str, str]:
-    epoch, colon, rest = version.partition(":")
-    name, _dash, release = (rest if colon else version).partition("-")
-    return (int(epoch) if colon else 0), name, release
-
-
-def _rpm_part(left: str, right: str) -> int:
-    """Segments of digits and of letters. A tilde comes before the end, a caret after it but before all else."""
-    if left == right:
-        return 0
-    pattern = re.compile(r"~|\^|[0-9]+|[A-Za-z]+")
-    for one, other in zip_longest(pattern.findall(left), pattern.findall(right), fillvalue=""):
-        if one == other:
-            continue
-        for mark in "~^":
-            if mark in (one, other):
-                last = "" in (one, other) and mark == "^"  # a caret is later than the end of the other
-                return (1 if last else -1) if one == mark else (-1 if last else 1)
-        if not one or not other:
-            return 1 if one else -1
-        if one.isdigit() != other.isdigit():
-            return 1 if one.isdigit() else -1
-        keys = (int(one), int(other)) if one.isdigit() else (one, other)
-        if keys[0] != keys[1]:
-            return -1 if keys[0] < keys[1] else 1  # type: ignore[operator]
-    return 0

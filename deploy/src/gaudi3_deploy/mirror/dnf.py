@@ -15,8 +15,8 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 from gaudi3_deploy.collection._printable import printable
+from gaudi3_deploy.collection._rpm_versions import compare_rpm
 from gaudi3_deploy.errors import DeployError
-from gaudi3_deploy.holes.order import compare_rpm
 from gaudi3_deploy.mirror.download import Folder, Wanted
 
 _REPO = "{http://linux.duke.edu/metadata/repo}"
