@@ -96,7 +96,7 @@ def test_a_stage_does_not_start_while_its_addresses_are_in_use(saved: Cluster, m
         (["save", "With Space"], "The stage's name was 'With Space': use lower-case letters, digits and hyphens."),
         (
             ["up", "--stage", "drivers", "--like", "-"],
-            "--stage was given with --like, --authorized-key, --system or --present-as: give one of them.",
+            "--stage was given with --like: give one of them.",
         ),
     ],
 )

@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from gaudi3_simulator import SimulatorError, cluster, systems
-from gaudi3_simulator.home import Cluster
+from gaudi3_simulator.home import Cluster, read_cluster
 from gaudi3_simulator.image import image_name
 from gaudi3_simulator.systems import distribution
 from gaudi3_simulator.vendor import catalogue, rpm
@@ -76,12 +76,17 @@ def test_an_unknown_system_is_refused_in_a_sentence(system: str, present_as: str
     assert str(refused.value) == message
 
 
+@pytest.mark.usefixtures("own_home")
 def test_a_cluster_keeps_its_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Cluster("c", "10.89.80.0/24", system="debian-13", present_as="ubuntu-24.04")
+    made = Cluster("c", "10.89.80.0/24", system="debian-13", present_as="ubuntu-24.04", kernel=KERNEL)
     monkeypatch.setattr(cluster, "bring_up", lambda name, wanted, log: wanted(made))
     assert cluster.up("c", 1, 8, False, lambda _: None).present_as == "ubuntu-24.04"
     with pytest.raises(SimulatorError, match=r"Cluster c has --present-as ubuntu-24\.04: give another --name"):
         cluster.up("c", 1, 8, False, lambda _: None, None, "", "rhel-9.4")
+    with pytest.raises(SimulatorError, match=r"Cluster c has --kernel 6\.8\.0-60-generic: give another --name"):
+        cluster.up("c", 1, 8, False, lambda _: None, kernel="6.8.0-51-generic")
+    made.save()
+    assert read_cluster(made.folder / "cluster.json").kernel == KERNEL
 
 
 def test_the_rpm_packages_are_those_of_apt_under_the_vendors_names() -> None:

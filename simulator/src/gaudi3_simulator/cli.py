@@ -69,15 +69,9 @@ def _stages(as_json: bool) -> None:
 
 
 def _up(arguments: argparse.Namespace) -> Cluster:
+    own = ("board", "profile", "system", "present_as", "kernel")
     if arguments.stage:
-        if arguments.twins:
-            raise RequestError("--stage was given with --twins: give one of them.")
-        if arguments.board or arguments.profile:
-            raise RequestError("--stage was given with --board or --profile: give one of them.")
-        if arguments.like or arguments.authorized_key or arguments.system or arguments.present_as:
-            raise RequestError(
-                "--stage was given with --like, --authorized-key, --system or --present-as: give one of them."
-            )
+        _refuse_beside("--stage", arguments, "twins", "like", "authorized_key", *own)
         made, stage = stages.up_from(
             arguments.stage, arguments.name, arguments.nodes, not arguments.no_monitor, _log, arguments.subnet
         )
@@ -85,10 +79,7 @@ def _up(arguments: argparse.Namespace) -> Cluster:
             _log(f"warning: stage {stage.name} was made from other sources than these")
         return made
     if arguments.twins:
-        if arguments.like or arguments.board or arguments.profile or arguments.system or arguments.present_as:
-            raise RequestError(
-                "--twins was given with --like, --board, --profile, --system or --present-as: give one of them."
-            )
+        _refuse_beside("--twins", arguments, "like", *own)
         states = twins.nodes_of(Path(arguments.twins))
         return cluster.up_twins(arguments.name, states, not arguments.no_monitor, _log, arguments.subnet)
     if not arguments.like:
@@ -96,15 +87,19 @@ def _up(arguments: argparse.Namespace) -> Cluster:
             raise RequestError("--authorized-key was given without --like: give both, or neither.")
         return cluster.up(
             arguments.name, arguments.nodes, arguments.cards, not arguments.no_monitor, _log, arguments.subnet,
-            arguments.system, arguments.present_as, arguments.board, arguments.profile,
+            arguments.system, arguments.present_as, arguments.board, arguments.profile, arguments.kernel,
         )  # fmt: skip
-    if arguments.board or arguments.profile:
-        raise RequestError("--like was given with --board or --profile: give one of them.")
-    if arguments.system or arguments.present_as:
-        raise RequestError("--like was given with --system or --present-as: give one of them.")
+    _refuse_beside("--like", arguments, *own)
     key = _read(arguments.authorized_key, "--authorized-key") if arguments.authorized_key else ""
     machines = read_machines(_read(arguments.like, "--like"))
     return cluster.up_like(arguments.name, machines, _log, arguments.subnet, key)
+
+
+def _refuse_beside(option: str, arguments: argparse.Namespace, *others: str) -> None:
+    """Raise RequestError where an option came with one that it leaves no room for."""
+    for other in others:
+        if getattr(arguments, other):
+            raise RequestError(f"{option} was given with --{other.replace('_', '-')}: give one of them.")
 
 
 def _fault(arguments: argparse.Namespace) -> int:

@@ -27,6 +27,7 @@ from .podman import PACKAGES, Podman, missing_packages
 from .shelves import build_chosen, ensure_pytorch
 from .suggestions import meant
 from .systems import PRESENTATIONS, choose, distribution
+from .systems.shown_kernel import check
 from .terraform import Machines, subnet_of
 from .vendor.rpm import build_rpm_repository
 
@@ -101,18 +102,20 @@ def _wanted(cluster: Cluster, nodes: int, cards: int, monitor: bool) -> Cluster:
 
 def up(
     name: str, nodes: int, cards: int, monitor: bool, log: Log, subnet: str | None = None,
-    system: str = "", present_as: str = "", board: str = "", profile: str = "",
+    system: str = "", present_as: str = "", board: str = "", profile: str = "", kernel: str = "",
 ) -> Cluster:  # fmt: skip
     """Bring cluster ``name`` to at least ``nodes`` Gaudi nodes; nodes that run already are left alone.
 
-    New clusters run ``system``, one of ``systems.SYSTEMS``, and present themselves as ``present_as``; their nodes have
-    cards of a ``board`` at the place of a ``profile`` (``node.board``).
+    New clusters run ``system``, one of ``systems.SYSTEMS``, present themselves as ``present_as`` and show the release
+    ``kernel``; their nodes have cards of a ``board`` at the place of a ``profile`` (``node.board``).
     """
     if not 1 <= nodes <= _MAX_NODES:
         raise RequestError(f"--nodes was {nodes}: give 1 to {_MAX_NODES}.")
     if not 1 <= cards <= 8:
         raise RequestError(f"--cards was {cards}: a Gaudi 3 node has 1 to 8 cards.")
     choose(system, present_as)
+    if kernel:
+        check(kernel)
     for option, wish, known_ones in (("--board", board, BOARDS), ("--profile", profile, PROFILES)):
         if wish and wish not in known_ones:
             raise RequestError(f"{option} was {wish}: give one of {', '.join(known_ones)}.{meant(wish, known_ones)}")
@@ -121,7 +124,9 @@ def up(
         if known is None:
             network = new_subnet(subnet) if subnet else free_subnet(name)
             debian = choose(system, present_as).name
-            made = Cluster(name, network, system=debian, present_as=present_as, board=board, profile=profile)
+            made = Cluster(
+                name, network, system=debian, present_as=present_as, kernel=kernel, board=board, profile=profile
+            )
             return _wanted(made, nodes, cards, monitor)
         if known.like:
             raise RequestError(f"Cluster {name} was made with --like: give --like again, or another --name.")
@@ -129,6 +134,7 @@ def up(
         for option, wish, have, usual in (
             ("--system", system, known.system, "debian-12"),
             ("--present-as", present_as, known.present_as, ""),
+            ("--kernel", kernel, known.kernel, ""),
             ("--board", board, known.board, DEFAULT_BOARD),
             ("--profile", profile, known.profile, DEFAULT_PROFILE),
         ):

@@ -64,7 +64,8 @@ class Cluster:
 
     ``user`` goes in by ssh and may become root; ``authorized_key`` opens the nodes beside the cluster's own.
     ``images`` names the image of each node that started from a saved stage; the others start from the node image.
-    ``system`` is their Debian, ``present_as`` the supported system whose name they bear; empty: the default, none.
+    ``system`` is their Debian, ``present_as`` the supported system whose name they bear, ``kernel`` the release that
+    they show; empty: the default, none, this machine's.
     ``board`` is what kind of cards they have, ``profile`` where these stand (``node.board``); empty: the defaults.
     ``network`` is podman's name for its network, another each time that one is made: the record of leases is the
     machine's, and under a known name it would hold those of a cluster that was killed.
@@ -80,6 +81,7 @@ class Cluster:
     images: dict[str, str] = field(default_factory=dict)
     system: str = ""
     present_as: str = ""
+    kernel: str = ""
     board: str = ""
     profile: str = ""
     network: str = ""
@@ -135,6 +137,7 @@ def read_cluster(path: Path) -> Cluster:
         images=record.get("images", {}),
         system=record.get("system", ""),
         present_as=record.get("present_as", ""),
+        kernel=record.get("kernel", ""),
         board=record.get("board", ""),
         profile=record.get("profile", ""),
         network=record.get("network") or f"gaudi3-{record['name']}",

@@ -17,12 +17,17 @@ from .home import Cluster, Node, home, write_atomically
 from .node import paths, strictness
 from .node.launchers import boot_loader_files, image_files
 from .podman import Podman
-from .systems import DEFAULT, PRESENTATIONS, SYSTEMS, choose, distribution
+from .systems import DEFAULT, PRESENTATIONS, SYSTEMS, choose, distribution, shown_kernel
 from .vendor import bytecode
 
 _NODE_PACKAGE = Path(__file__).resolve().parent / "node"
 _NODE_TARGET = "/usr/lib/gaudi3-simulator/gaudi3_simulator_node"
 _VAULT = Path(__file__).resolve().parent / "vault.py"
+# All containers of a machine have its boot id. A node gets another with each start, before systemd asks for it.
+_INIT = (
+    "mkdir -p /run/gaudi3-simulator && cat /proc/sys/kernel/random/uuid > /run/gaudi3-simulator/boot_id && "
+    "mount --bind /run/gaudi3-simulator/boot_id /proc/sys/kernel/random/boot_id; exec /sbin/init"
+)
 _CAPABILITIES = "NET_ADMIN,SYS_ADMIN,SYS_PTRACE,SYS_NICE,IPC_LOCK"
 
 
@@ -86,7 +91,7 @@ def start_node(podman: Podman, cluster: Cluster, node: Node, image: str) -> None
         "--label", label(cluster.name), "--network", cluster.network, "--ip", node.address,
         "--cap-add", _CAPABILITIES, "--security-opt", "unmask=/proc/sys",
         "--mac-address", _mac_address(node),
-        "-v", f"{cluster.folder / f'hosts-{node.name}'}:/etc/hosts", saved or image,
+        "-v", f"{cluster.folder / f'hosts-{node.name}'}:/etc/hosts", saved or image, "/bin/sh", "-c", _INIT,
     )  # fmt: skip
     if saved:
         podman.run("start", name)
@@ -105,11 +110,13 @@ def start_node(podman: Podman, cluster: Cluster, node: Node, image: str) -> None
             _add_cards(root, node, cluster)
             key = home() / "vendor/artifactory/api/gpg/key/public"
             lay_out(root, prepared.files(key.read_text() if key.exists() else ""))
+        shown = shown_kernel.files(cluster.kernel) if cluster.kernel else {}
         if cluster.present_as:
-            for path, content in distribution.files(PRESENTATIONS[cluster.present_as]).items():
-                target = root / path.lstrip("/")
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(content)
+            shown |= distribution.files(PRESENTATIONS[cluster.present_as], cluster.kernel)
+        for path, content in shown.items():
+            target = root / path.lstrip("/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
         podman.run("cp", f"{root}/.", f"{name}:/")
     podman.run("start", name)
 

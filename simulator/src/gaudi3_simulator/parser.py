@@ -74,6 +74,12 @@ def build_parser() -> argparse.ArgumentParser:
         default="",
         help="supported system whose name a new cluster's nodes bear: the facts that roles look at, not its packages",
     )
+    up.add_argument(
+        "--kernel",
+        metavar="RELEASE",
+        default="",
+        help="kernel that a new cluster's nodes show, e.g. 6.8.0-51-generic (default: this machine's)",
+    )
     up.add_argument("--board", default="", help="kind of card of a new cluster's nodes (default: HL-325L)")
     up.add_argument("--profile", default="", help="where its cards stand: cluster (default), single or vm")
     stage = up.add_argument("--stage", help="a new cluster of the nodes that 'save' kept, as they were then")
