@@ -53,6 +53,12 @@ options:
         C(fence) and C(jobs) of M(gaudi3.scale.gaudi_fence). One that did not answer has none.
     type: dict
     required: true
+  examinations:
+    description:
+      - What M(gaudi3.scale.gaudi_health_info) returned of nodes, by name, with O(state=fits). One that has not begun
+        and would get no passport is refused.
+    type: dict
+    default: {}
   node:
     description: The node whose step is recorded, with O(state=next).
     type: str
@@ -97,6 +103,12 @@ batches:
   type: list
   elements: list
   sample: [[gaudi-3], [gaudi-1, gaudi-2]]
+pytorch:
+  description: With O(state=fits), the nodes that have not begun and get another PyTorch.
+  returned: success
+  type: list
+  elements: str
+  sample: [gaudi-3]
 step:
   description: The step that begins now; empty where the node has none any more, or waits.
   returned: success
@@ -164,10 +176,12 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_file
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.passport import lacks
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._ssh_keygen import SIGNATURE, signer_of
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade import planned, rehearsed, standing
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.record import Record, read
+from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.steps import PYTORCH
 
 
 def text_of(path: str, what: str) -> str:
@@ -214,6 +228,7 @@ def main() -> None:
             "unrehearsed_allowed": {"type": "bool", "default": False},
             "flash_allowed": {"type": "bool", "default": False},
             "looks": {"type": "dict", "required": True},
+            "examinations": {"type": "dict", "default": {}},
             "node": {"type": "str", "default": ""},
             "carried_out": {"type": "str", "default": ""},
             "problem": {"type": "str", "default": ""},
@@ -231,10 +246,14 @@ def main() -> None:
         if asked["state"] == "fits":
             problems = standing.problems(plan, records, asked["looks"])
             problems += standing.flashes(plan, asked["flash_allowed"])
+            problems += standing.unfit(
+                plan, records, {name: lacks(each) for name, each in asked["examinations"].items()}
+            )
             problems += rehearsed.refusals(plan, asked["unrehearsed_allowed"])
             if problems:
                 raise Refusal(" ".join(problems))
-            module.exit_json(changed=False, batches=plan["batches"], release=plan["release"])
+            pytorch = [name for name, node in plan["nodes"].items() if PYTORCH in node["up"] and name not in records]
+            module.exit_json(changed=False, batches=plan["batches"], release=plan["release"], pytorch=pytorch)
         name = asked["node"]
         ended = (asked["carried_out"], asked["problem"], asked["left"])
         now = time.monotonic()

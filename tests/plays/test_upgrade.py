@@ -18,12 +18,15 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.record impor
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.rehearsal import rehearse
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.state import of_report
 from gaudi3_simulator.node import releases
+from tests.stand_in_pytorch import Vendor
 
 from ..ansible_run import PlaybookRun
 from .cluster import Cluster
 from .host import PACKAGES, PYTHON, RELEASE, SIMULATOR, Host, program
 from .test_driver import _GPGV
 from .test_driver import program as script
+from .test_health import fault
+from .test_pytorch import where
 
 NEW = "1.24.1-482"
 KERNEL = "5.15.0-60-generic"
@@ -154,6 +157,15 @@ def test_the_canary_first_and_a_node_that_fails_goes_back(cluster: Cluster) -> N
     ]
     packages.write_text(before)
 
+    # What would come out with the last step only, and then put the node back.
+    fault(cluster["gaudi-3"], "needs-reset")
+    run = upgrade(cluster)
+    assert run.returncode != 0 and run.changed() == set()
+    (said,) = run.messages()
+    assert said.startswith("gaudi-3 is not in order now, and would get no passport in the end: ")
+    assert said.endswith("; repair it first.")
+    fault(cluster["gaudi-3"], "needs-reset", "--clear")
+
     (cluster["gaudi-1"].folder / "apt-is-broken").write_text("the mirror has gone")
     run = upgrade(cluster)
     assert run.returncode != 0
@@ -222,6 +234,26 @@ def test_a_run_that_was_cut_off_is_continued_by_the_next_one(cluster: Cluster) -
     assert "Finish an interrupted installation" in did and "Take the node out of service" not in did
     last = upgrade(cluster)
     assert (last.returncode, last.changed()) == (0, set())
+
+
+def test_a_release_without_pytorch_is_told_while_the_canary_still_works(cluster: Cluster, tmp_path: Path) -> None:
+    vendor = Vendor(tmp_path)
+    vendor.tarballs()
+    nodes(cluster, 1)
+    opt = cluster.folder / "opt"
+    with vendor.served() as address:
+        cluster.all |= where(address, opt, pytorch_requirements=vendor.offer_usual(), trainer_root=str(opt))
+        installed = cluster.play("pytorch.yml")
+        assert installed.returncode == 0, installed.messages()
+        plan(cluster, "gaudi-1")
+        run = upgrade(cluster)
+    assert run.returncode != 0 and run.changed() == set()
+    name = "pytorch_modules-v2.11.0_1.24.1_482.tgz"
+    assert run.messages()[-1].endswith(
+        f"answers 404 for {address}/artifactory/gaudi-pt-modules/1.24.1/482/pytorch/ubuntu2204/{name}: see whether "
+        f"ubuntu2204 has {name} there, or set pytorch_repository_url to a mirror."
+    )
+    assert not (cluster.folder / "upgrade").exists()
 
 
 #: Logs what it is asked for, and fails for one card while a file says so.

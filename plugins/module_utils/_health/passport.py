@@ -71,17 +71,36 @@ def issue(
         raise Refusal(
             f"{node} gets no passport, as it could not be read: {str(error).rstrip('.')}; examine it again"
         ) from None
-    versions = dict(report.versions)
-    bad = [each for each in report.verdicts if each.severity != INFO]
-    if bad:
-        raise Refusal(f"{node} gets no passport: {bad[0].message}; repair it and examine it again")
-    if report.errors or report.suspects or not versions or not report.whole:
-        unread = [each.message for each in (*report.errors, *report.suspects)]
-        why = unread[0] if unread else "no card was read" if report.whole else "its report is not complete"
+    if bad := fault(report):
+        raise Refusal(f"{node} gets no passport: {bad}; repair it and examine it again")
+    if why := unread(report):
         raise Refusal(f"{node} gets no passport, as it could not be read whole: {why}; examine it again")
-    board = find(versions.get("board"))
+    board = find(report.versions.get("board"))
     thresholds = dict(board.floors_gb_s) if board and report.figures else {}
-    return Passport(node, now, now + lifetime_s, depth, versions, checks, dict(report.figures), thresholds)
+    return Passport(node, now, now + lifetime_s, depth, dict(report.versions), checks, dict(report.figures), thresholds)
+
+
+def lacks(answer: Any) -> str:
+    """Why a node would get none by what ``gaudi_health_info`` returned of it; empty where it would."""
+    try:
+        report = read(answer)
+    except Refusal as refusal:
+        return str(refusal).rstrip(".")
+    return fault(report) or unread(report)
+
+
+def fault(report: Report) -> str:
+    """What is not in order with a node, of which there may be more; empty where nothing is."""
+    return next((each.message for each in report.verdicts if each.severity != INFO), "")
+
+
+def unread(report: Report) -> str:
+    """Why a node was not read whole; empty where it was."""
+    if said := [each.message for each in (*report.errors, *report.suspects)]:
+        return said[0]
+    if not report.whole:
+        return "its report is not complete"
+    return "" if report.versions else "no card was read"
 
 
 def sign(passport: Passport, key: bytes) -> str:

@@ -30,6 +30,13 @@ def problems(plan: Mapping[str, Any], records: Mapping[str, Record], looks: Mapp
     return found + [each for each in planned.refusals(plan, known, under_way) if not _is_said(each, found)]
 
 
+def unfit(plan: Mapping[str, Any], records: Mapping[str, Record], lacks: Mapping[str, str]) -> list[str]:
+    """Nodes that have not begun and are not in order, each in one sentence; ``lacks`` says why they get no passport."""
+    begin = [name for name in plan["nodes"] if name not in records and lacks.get(name)]
+    why = "is not in order now, and would get no passport in the end"
+    return [f"{name} {why}: {lacks[name]}; repair it first." for name in begin]
+
+
 def flashes(plan: Mapping[str, Any], allowed: bool) -> list[str]:
     """Why a plan that flashes cards is not carried out: nobody has allowed it apart from the plan."""
     names = [name for name, node in plan["nodes"].items() if any(map(is_flash, node["up"]))]

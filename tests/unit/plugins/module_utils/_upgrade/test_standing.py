@@ -12,7 +12,13 @@ from upgrade_fleet import FIRMWARE, NAMES, NEW, OLD, flashed, node
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.plan import Wish, make
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.record import BACK, Record, new
-from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.standing import flashes, next_of, problems, typed
+from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.standing import (
+    flashes,
+    next_of,
+    problems,
+    typed,
+    unfit,
+)
 
 STATES: dict[str, Any] = {"gaudi-1": node(), "gaudi-2": node()}
 TEXT = make(STATES, Wish(NEW)).text()
@@ -45,6 +51,14 @@ def test_answers_that_are_none_are_their_nodes_alone() -> None:
 def test_an_odd_answer_is_typed_or_unread(odd: Any) -> None:
     assert set(typed(odd)) <= {"unread"}
     assert typed(answer()) == answer() and typed(typed(answer())) == answer()
+
+
+def test_a_node_that_is_not_in_order_does_not_begin() -> None:
+    name = next(iter(PLAN["nodes"]))
+    said = f"{name} is not in order now, and would get no passport in the end: card 1 needs a reset; repair it first."
+    assert unfit(PLAN, {}, {name: "card 1 needs a reset", "stranger": "it burns"}) == [said]
+    assert unfit(PLAN, {}, {name: ""}) == []
+    assert unfit(PLAN, {name: new("", name, PLAN["nodes"][name]["up"])}, {name: "it is on its way"}) == []
 
 
 def test_a_plan_that_flashes_is_for_who_allows_it() -> None:
