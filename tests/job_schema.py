@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from gaudi3_scale.config import Config
-from gaudi3_scale.config.section import Section
+from gaudi3_scale.config.section import Section, is_number
 
 TABLE = Path(__file__).resolve().parents[1] / "plugins/module_utils/_variables/job_fields.py"
 HEAD = '''# Copyright (c) 2026 gaudi3.scale contributors
@@ -43,6 +43,8 @@ def adapter(field: FieldInfo) -> TypeAdapter[Any]:
 
 
 def takes(field: FieldInfo, value: Any) -> bool:
+    if isinstance(value, bool) and is_number(field.annotation):
+        return False
     try:
         adapter(field).validate_python(value)
     except ValidationError:

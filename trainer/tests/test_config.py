@@ -121,6 +121,11 @@ FILE = "train: {warmup_steps: 50, precision: 32-true}\nmodel: {heads: 4}\n"
         (FILE, ["interruption.sources=[signal,ibm]"], "On the command line, interruption"),
         ("interruption: {sources: [signal, ibm]}", [], "In {path}, interruption"),
         (FILE, ["train=3"], "On the command line, train is 3: it must be a mapping of keys to values."),
+        (
+            "train: {max_steps: true}",
+            [],
+            "In {path}, train.max_steps is True, but it should be a number, not true or false.",
+        ),
         ("train: 3", ["train.max_steps=5"], "In {path}, train is 3: it must be a mapping of keys to values."),
         ("model: {}", ["train=3", "train.seed=5"], "On the command line, train is 3: it must be a mapping of keys"),
         ("train: 3", [], "In {path}, train is 3: it must be a mapping of keys to values."),

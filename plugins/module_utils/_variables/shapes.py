@@ -201,7 +201,7 @@ def _number(value: object, kind: str) -> Optional[float]:
     try:
         if isinstance(value, str):
             value = float(value) if kind == "float" else _whole(value)
-        if not isinstance(value, (int, float)) or (kind == "int" and value != int(value)):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or (kind == "int" and value != int(value)):
             return None
     except (ValueError, OverflowError):
         return None

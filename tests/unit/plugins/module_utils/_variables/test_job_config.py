@@ -98,6 +98,10 @@ def test_what_the_trainer_prints_to_start_from_has_no_fault() -> None:
         ({"qqqqqq": 1}, ["Unknown key 'qqqqqq' in trainer_config: `gaudi3-train config` prints all keys."]),
         ({"train": {"max_steps": 0}}, ["In trainer_config, train.max_steps is 0: give a whole number of at least 1."]),
         (
+            {"train": {"max_steps": True}},
+            ["In trainer_config, train.max_steps is true: give a whole number of at least 1."],
+        ),
+        (
             {"train": {"max_steps": "abc"}},
             ["In trainer_config, train.max_steps is 'abc': give a whole number of at least 1."],
         ),
