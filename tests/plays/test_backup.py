@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -53,6 +55,7 @@ def test_a_controller_that_was_lost_has_every_file_back(
     cluster.gaudi(1, cards=1)
     cluster.add("monitor-1", "monitoring")
     given["gaudi_controller_repository"] = str(tmp_path / "controller")
+    cluster.variables["gaudi-1"]["gaudi_cluster"] = "hall-1"
     home, secrets, health = cluster.folder / "home", tmp_path / "secrets", tmp_path / "health"
     pages = tmp_path / "textfile"
     pages.mkdir()
@@ -78,6 +81,11 @@ def test_a_controller_that_was_lost_has_every_file_back(
     assert done.returncode == 0, done.messages()
     made = done.result("localhost", "Back up what this machine knows of the cluster")
     assert (made["items"], made["missing"]) == (["deployments", "health", "secrets"], [])
+    restic = ["restic", "--repo", given["gaudi_controller_repository"], "snapshots", "--json"]
+    kept = subprocess.run(
+        restic, env={**os.environ, "RESTIC_PASSWORD": PASSWORD}, capture_output=True, text=True, check=True
+    )
+    assert ["cluster-hall-1" in each["tags"] for each in json.loads(kept.stdout)] == [True]
     # It has no exporter of its own: a monitoring host says how old its backup is.
     page = (pages / "gaudi-backup-controller.prom").read_text().splitlines()
     name, _, when = page[-1].partition(" ")
