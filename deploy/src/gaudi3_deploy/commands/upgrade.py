@@ -17,6 +17,7 @@ from gaudi3_deploy.collection._upgrade.plan import MOVE, STOPPED, NodePlan, Plan
 from gaudi3_deploy.collection._upgrade.record import RETURNED
 from gaudi3_deploy.collection._upgrade.rehearsal import rehearse
 from gaudi3_deploy.errors import DeployError, UsageError
+from gaudi3_deploy.messages import reason
 from gaudi3_deploy.upgrade_files import read_plan, records, sign, states, verify
 from gaudi3_deploy.upgrade_files import reports as read_reports
 
@@ -59,7 +60,7 @@ def plan_command(
     try:
         given_file.write_text(into, plan.text())
     except OSError as error:
-        raise UsageError(f"{into} cannot be written ({error.strerror}): give another file with --into.") from None
+        raise UsageError(f"{into} cannot be written ({reason(error)}): give another file with --into.") from None
     signed = sign(into, plan.text(), key) if key and not plan.refusals else None
     if as_json:
         print_json(plan.as_plain())
@@ -106,7 +107,7 @@ def rehearse_command(
     try:
         given_file.write_text(plan, written)
     except OSError as error:
-        raise UsageError(f"{plan} cannot be written ({error.strerror}): rehearse a copy of it elsewhere.") from None
+        raise UsageError(f"{plan} cannot be written ({reason(error)}): rehearse a copy of it elsewhere.") from None
     signed = sign(plan, written, key) if key else None
     if as_json:
         print_json(about)
