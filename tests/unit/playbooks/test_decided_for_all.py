@@ -129,6 +129,7 @@ def test_what_cannot_be_evaluated_does_not_hold(tmp_path: Path, value: str, expe
 INVENTORY = "inventory"
 CONTROLLER = "controller"
 READ = {
+    "playbooks/backup.yml: _controller_clusters": INVENTORY,
     "playbooks/backup.yml: _controller_snapshot": CONTROLLER,
     "playbooks/bmc.yml: _bmc_asked": INVENTORY,
     "playbooks/bmc.yml: _bmc_lines": "bmc_lines",
@@ -144,6 +145,7 @@ READ = {
     "playbooks/health.yml: _pair_options": CONTROLLER,
     "playbooks/health.yml: pair_search": CONTROLLER,
     "playbooks/health.yml: examinations": "health_report",
+    "playbooks/restore.yml: _controller_clusters": INVENTORY,
     "playbooks/tasks/heal-round.yml: _busy": CONTROLLER,  # a boolean
     "playbooks/tasks/heal-round.yml: _ended": "ended_jobs",
     "playbooks/tasks/heal-round.yml: ended": CONTROLLER,  # a boolean, and a message that is printable
@@ -154,6 +156,7 @@ READ = {
     "playbooks/tasks/pair-search.yml: _told": "health_report",
     "playbooks/tasks/pair-search.yml: cards": "health_report",
     "playbooks/tasks/upgrade-unfence.yml: _looks": "upgrade_look",
+    "playbooks/upgrade.yml: examinations": "health_report",
     "playbooks/upgrade.yml: looks": "upgrade_look",
     "roles/monitoring_service/vars/main.yml: _monitoring_service_wanted": "others_addresses",
     "roles/trainer/tasks/install-container.yml: _trainer_ids": "exact_texts",
@@ -209,6 +212,7 @@ ONCE = {
     ("playbooks/tasks/pair-search.yml", "Demand two nodes or more with as many cards", "_health"),
     ("playbooks/tasks/pair-search.yml", "Keep what the search is given", "_health"),
     ("playbooks/tasks/upgrade-passport.yml", "Issue its passport", "_upgrade_health"),
+    ("playbooks/upgrade.yml", "Refuse what the plan was not made for", "_upgrade_health"),
 }
 
 
