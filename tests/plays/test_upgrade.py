@@ -247,6 +247,10 @@ def test_a_release_without_pytorch_is_told_while_the_canary_still_works(cluster:
         assert installed.returncode == 0, installed.messages()
         plan(cluster, "gaudi-1")
         run = upgrade(cluster)
+        vendor.tarballs(RELEASE, NEW)
+        asked = upgrade(cluster, "--check")
+    assert asked.returncode == 0, asked.messages()
+    assert [name for _host, name in asked.changed() if "PyTorch" in name] == []
     assert run.returncode != 0 and run.changed() == set()
     name = "pytorch_modules-v2.11.0_1.24.1_482.tgz"
     assert run.messages()[-1].endswith(
