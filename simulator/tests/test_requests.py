@@ -37,6 +37,7 @@ REQUESTS = (
     ("up --twins none", "There is no folder none: make twins with 'gaudi3-simulator from-inventory'."),
     ("up --twins .", "is no twin: make one with 'gaudi3-simulator from-report'."),
     ("up --twins none --board HL-225", "--twins was given with --board: give one of them."),
+    ("up --twins none --authorized-key key.pub", "--twins was given with --authorized-key: give one of them."),
     ("up --twins none --stage drivers", "--stage was given with --twins: give one of them."),
     ("from-report none.json --into twin", "The report none.json cannot be read"),
     ("from-report here.json --into twin", "The report here.json is no doctor's report"),

@@ -33,7 +33,7 @@ def test_programs_are_told_of_the_nodes_kernel_and_of_the_machine_else(release: 
     assert told.stdout.strip().split("|") == [here.sysname, here.nodename, release, here.version, here.machine]
 
 
-@pytest.mark.parametrize("release", ["", "noble", "6.8", '6.8.0"', "6.8.0 51", f"{LONGEST}x"])
+@pytest.mark.parametrize("release", ["", "noble", "6.8", '6.8.0"', "6.8.0 51", "6.8.0~rc1", f"{LONGEST}x"])
 def test_what_is_no_release_is_refused(release: str) -> None:
     with pytest.raises(SimulatorError, match="give a release as 'uname -r' prints it"):
         shown_kernel.check(release)

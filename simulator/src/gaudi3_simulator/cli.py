@@ -79,7 +79,7 @@ def _up(arguments: argparse.Namespace) -> Cluster:
             _log(f"warning: stage {stage.name} was made from other sources than these")
         return made
     if arguments.twins:
-        _refuse_beside("--twins", arguments, "like", *own)
+        _refuse_beside("--twins", arguments, "like", "authorized_key", *own)
         states = twins.nodes_of(Path(arguments.twins))
         return cluster.up_twins(arguments.name, states, not arguments.no_monitor, _log, arguments.subnet)
     if not arguments.like:

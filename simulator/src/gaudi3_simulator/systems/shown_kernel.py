@@ -14,8 +14,8 @@ from .. import RequestError, compiled
 LIBRARY = "/usr/lib/gaudi3-simulator/libuname.so"
 PRELOADED = "/etc/ld.so.preload"
 
-# As struct utsname takes it: 64 characters and the end.
-_RELEASE = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[A-Za-z0-9.+~_-]*")
+# As struct utsname takes it: 64 characters and the end. Headers' packages bear it, and apt's have no ~ in their names.
+_RELEASE = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[A-Za-z0-9.+_-]*")
 _LONGEST = 64
 
 
