@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from gaudi3_scale.config import Config
-from gaudi3_scale.config.section import Section, is_number
+from gaudi3_scale.config.section import Section, has_switch
 
 TABLE = Path(__file__).resolve().parents[1] / "plugins/module_utils/_variables/job_fields.py"
 HEAD = '''# Copyright (c) 2026 gaudi3.scale contributors
@@ -43,7 +43,7 @@ def adapter(field: FieldInfo) -> TypeAdapter[Any]:
 
 
 def takes(field: FieldInfo, value: Any) -> bool:
-    if isinstance(value, bool) and is_number(field.annotation):
+    if has_switch(field.annotation, value):
         return False
     try:
         adapter(field).validate_python(value)

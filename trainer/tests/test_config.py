@@ -126,6 +126,8 @@ FILE = "train: {warmup_steps: 50, precision: 32-true}\nmodel: {heads: 4}\n"
             [],
             "In {path}, train.max_steps is True, but it should be a number, not true or false.",
         ),
+        (FILE, ["train.betas=[true, 0.9]"], "On the command line, train.betas is [True, 0.9], but it should have "),
+        (FILE, ["train.betas=true"], "On the command line, train.betas is True, but it should be a valid tuple."),
         ("train: 3", ["train.max_steps=5"], "In {path}, train is 3: it must be a mapping of keys to values."),
         ("model: {}", ["train=3", "train.seed=5"], "On the command line, train is 3: it must be a mapping of keys"),
         ("train: 3", [], "In {path}, train is 3: it must be a mapping of keys to values."),

@@ -363,6 +363,14 @@ def test_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
     assert str(raised.value).startswith(message)
 
 
+@pytest.mark.parametrize("value", [True, [False, 0.4]])
+def test_true_and_false_are_no_values(value: object) -> None:
+    readings = {"values": [640, True], "source": "a log", "date": "2026-11-23"}
+    for more in ({"mfu": {**given(0.4), "value": value}}, {"device_watts_readings": readings}):
+        with pytest.raises(ConfigError, match="numbers, not true or false"):
+            CostAnalyzer({"offers": {"h100": {**rented(), **more}}})
+
+
 def test_a_precision_without_a_confirmed_peak_needs_a_measured_speed() -> None:
     inputs = {"job": {"precision": "float8"}, "offers": {"h200": rented()}}
     with pytest.raises(ConfigError, match="No confirmed dense peak of h200 for float8 is known"):

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, get_args
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 
-def is_number(annotation: Any) -> bool:
-    """Whether a key takes numbers and no true or false, which pydantic would take for 1 and 0."""
-    kinds = set(_kinds(annotation))
-    return bool(kinds & {int, float}) and bool not in kinds
+def has_switch(annotation: Any, value: Any) -> bool:
+    """Whether true or false stands where a key takes numbers, or in its list of them; pydantic takes it for 1 and 0."""
+    kinds = list(_kinds(annotation))
+    if isinstance(value, bool):
+        return bool({int, float} & set(kinds)) and bool not in kinds
+    if not isinstance(value, list | tuple):
+        return False
+    items = [each for kind in kinds if get_origin(kind) in (list, tuple) for each in get_args(kind)]
+    return any(has_switch(item, each) for each in value for item in items)
 
 
-def _kinds(annotation: Any) -> Iterator[type]:
-    """The types that an annotation allows."""
-    if isinstance(annotation, type):
+def _kinds(annotation: Any) -> Iterator[Any]:
+    """The types of which an annotation allows any, a list's with its items."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        yield from _kinds(get_args(annotation)[0])
+    elif origin in (Union, UnionType):
+        for each in get_args(annotation):
+            yield from _kinds(each)
+    else:
         yield annotation
-    for each in get_args(annotation):
-        yield from _kinds(each)
 
 
 class Section(BaseModel):
@@ -36,8 +46,9 @@ class Section(BaseModel):
     @classmethod
     def _no_switch(cls, value: Any, info: ValidationInfo) -> Any:
         """Refuse true and false for a number."""
-        if isinstance(value, bool) and is_number(cls.model_fields[info.field_name or ""].annotation):
-            raise PydanticCustomError("number_type", "Input should be a number, not true or false")
+        if has_switch(cls.model_fields[info.field_name or ""].annotation, value):
+            wanted = "be a number" if isinstance(value, bool) else "have numbers"
+            raise PydanticCustomError("number_type", f"Input should {wanted}, not true or false")
         return value
 
     def gives(self, name: str) -> bool:

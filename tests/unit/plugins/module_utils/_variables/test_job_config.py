@@ -24,7 +24,8 @@ VALUES: list[Any] = [
     None, True, False, 0, 1, -1, 2, 5, 8, 60, 61, 64, 65, 256, 1000, 1001, 1024, 65535, 65536, 2**32, 0.5, 0.05,
     0.1, 0.99, 1.0, 1.5, -0.5, 1e-9, "", " ", "x", "auto", "none", "hpu", "true", "Yes", "off", "maybe", "5", " 5 ",
     "5.0", "5.5", "1e3", "1e-3", "1_000", "0", "USD", "usd", [], [1], [0.9, 0.95], [0.9, 0.95, 1], ["signal"],
-    ["nothing"], ["aws", 1], {}, {"a": 1}, "bf16-mixed", "bf16-true", "text", "/srv/x", "s3://bucket/x",
+    ["nothing"], ["aws", 1], [True], [True, 0.9], [0.9, False],
+    {}, {"a": 1}, "bf16-mixed", "bf16-true", "text", "/srv/x", "s3://bucket/x",
     float("inf"), float("nan"), "2026-01-31", "2026-13-31", "31.1.2026",
 ]  # fmt: skip
 
