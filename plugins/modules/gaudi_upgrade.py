@@ -56,7 +56,7 @@ options:
   examinations:
     description:
       - What M(gaudi3.scale.gaudi_health_info) returned of nodes, by name, with O(state=fits). One that has not begun
-        and would get no passport is refused.
+        and has a fault that the upgrade does not end is refused.
     type: dict
     default: {}
   node:
@@ -246,9 +246,7 @@ def main() -> None:
         if asked["state"] == "fits":
             problems = standing.problems(plan, records, asked["looks"])
             problems += standing.flashes(plan, asked["flash_allowed"])
-            problems += standing.unfit(
-                plan, records, {name: lacks(each) for name, each in asked["examinations"].items()}
-            )
+            problems += standing.unfit(plan, records, asked["examinations"], lacks)
             problems += rehearsed.refusals(plan, asked["unrehearsed_allowed"])
             if problems:
                 raise Refusal(" ".join(problems))

@@ -11,12 +11,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from .._refusal import Refusal
-from .actions import INFO
+from .actions import INFO, WATCH
 from .boards import find
 from .checks import DEPTHS
 from .readings import NodeReading
@@ -80,13 +80,18 @@ def issue(
     return Passport(node, now, now + lifetime_s, depth, dict(report.versions), checks, dict(report.figures), thresholds)
 
 
-def lacks(answer: Any) -> str:
-    """Why a node would get none by what ``gaudi_health_info`` returned of it; empty where it would."""
+def lacks(answer: Any, mended: Collection[str] = ()) -> str:
+    """Why a node whose driver is loaded again would get none, by what ``gaudi_health_info`` returned; empty for nothing.
+
+    ``mended`` are checks whose faults end until then. What is only to be watched, as a card that was slowed down, ends
+    with each load of the driver.
+    """
     try:
         report = read(answer)
     except Refusal as refusal:
         return str(refusal).rstrip(".")
-    return fault(report) or unread(report)
+    stay = tuple(each for each in report.verdicts if each.action != WATCH and each.check not in mended)
+    return fault(replace(report, verdicts=stay)) or unread(report)
 
 
 def fault(report: Report) -> str:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Optional
 
 from .._printable import few, printable
@@ -14,6 +14,10 @@ from . import planned
 from .record import THERE, UP, Record, begin, end, may_begin, new
 from .state import NodeState, of_answer
 from .steps import is_flash
+
+#: Checks whose faults end with the packages and the driver of any upgrade, and the one whose end with flashing.
+_MENDED = ("driver-built", "firmware-loaded")
+_FLASHED = "firmware-flashed"
 
 
 def problems(plan: Mapping[str, Any], records: Mapping[str, Record], looks: Mapping[str, Any]) -> list[str]:
@@ -30,11 +34,24 @@ def problems(plan: Mapping[str, Any], records: Mapping[str, Record], looks: Mapp
     return found + [each for each in planned.refusals(plan, known, under_way) if not _is_said(each, found)]
 
 
-def unfit(plan: Mapping[str, Any], records: Mapping[str, Record], lacks: Mapping[str, str]) -> list[str]:
-    """Nodes that have not begun and are not in order, each in one sentence; ``lacks`` says why they get no passport."""
-    begin = [name for name in plan["nodes"] if name not in records and lacks.get(name)]
-    why = "is not in order now, and would get no passport in the end"
-    return [f"{name} {why}: {lacks[name]}; repair it first." for name in begin]
+def unfit(
+    plan: Mapping[str, Any],
+    records: Mapping[str, Record],
+    examinations: Mapping[str, Any],
+    lacks: Callable[[Any, Sequence[str]], str],
+) -> list[str]:
+    """Nodes that have not begun and are not in order, each in one sentence.
+
+    ``examinations`` are their reports, and ``lacks`` says what one has against it but for these checks.
+    """
+    found = []
+    for name, node in plan["nodes"].items():
+        if name in records or name not in examinations:
+            continue
+        mended = (*_MENDED, *([_FLASHED] if any(map(is_flash, node["up"])) else []))
+        if why := lacks(examinations[name], mended):
+            found.append(f"{name} is not in order now: {why}; repair it first.")
+    return found
 
 
 def flashes(plan: Mapping[str, Any], allowed: bool) -> list[str]:

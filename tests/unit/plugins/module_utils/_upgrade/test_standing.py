@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from upgrade_fleet import FIRMWARE, NAMES, NEW, OLD, flashed, node
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.passport import lacks
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.plan import Wish, make
 from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.record import BACK, Record, new
@@ -17,8 +18,8 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.standing imp
     next_of,
     problems,
     typed,
-    unfit,
 )
+from ansible_collections.gaudi3.scale.plugins.module_utils._upgrade.standing import unfit as refused_of
 
 STATES: dict[str, Any] = {"gaudi-1": node(), "gaudi-2": node()}
 TEXT = make(STATES, Wish(NEW)).text()
@@ -53,12 +54,37 @@ def test_an_odd_answer_is_typed_or_unread(odd: Any) -> None:
     assert typed(answer()) == answer() and typed(typed(answer())) == answer()
 
 
+def report(check: str, action: str, severity: str = "error", **more: Any) -> dict[str, Any]:
+    """What an examination returns of a node with one fault."""
+    fault = {"component": "accel1", "kind": "node fault", "severity": severity, "action": action, "message": "it burns"}
+    return {"verdicts": [{**fault, "check": check}], "suspects": [], "errors": [], "versions": {"board": "x"}, **more}
+
+
+def unfit(plan: dict[str, Any], records: dict[str, Record], examinations: dict[str, Any]) -> list[str]:
+    return refused_of(plan, records, examinations, lacks)
+
+
 def test_a_node_that_is_not_in_order_does_not_begin() -> None:
     name = next(iter(PLAN["nodes"]))
-    said = f"{name} is not in order now, and would get no passport in the end: card 1 needs a reset; repair it first."
-    assert unfit(PLAN, {}, {name: "card 1 needs a reset", "stranger": "it burns"}) == [said]
-    assert unfit(PLAN, {}, {name: ""}) == []
-    assert unfit(PLAN, {name: new("", name, PLAN["nodes"][name]["up"])}, {name: "it is on its way"}) == []
+    seen = report("card-status", "reset")
+    said = f"{name} is not in order now: it burns; repair it first."
+    assert unfit(PLAN, {}, {name: seen, "stranger": seen}) == [said]
+    assert unfit(PLAN, {}, {name: {**seen, "verdicts": []}}) == [] == unfit(PLAN, {}, {})
+    assert unfit(PLAN, {name: new("", name, PLAN["nodes"][name]["up"])}, {name: seen}) == []
+    for odd in ({}, 7, {"msg": "no answer."}):
+        assert unfit(PLAN, {}, {name: odd}) == [f"{name} is not in order now: no answer; repair it first."]
+
+
+def test_what_the_upgrade_itself_ends_does_not_keep_a_node_from_it() -> None:
+    watched = report("throttled-power", "watch", "warning")
+    built, loaded = report("driver-built", "configure"), report("firmware-loaded", "reload")
+    for seen in (watched, built, loaded):
+        assert unfit(PLAN, {}, {"gaudi-1": seen}) == []
+        assert unfit(PLAN, {}, {"gaudi-1": {**seen, "versions": {}}}) != [], "no card was read"
+    mixed = report("firmware-flashed", "configure")
+    assert unfit(PLAN, {}, {"gaudi-1": mixed}) != []
+    flashing = make({"gaudi-1": node(firmware=flashed("1.22.0"))}, Wish(NEW, firmware=FIRMWARE)).as_plain()
+    assert unfit(flashing, {}, {"gaudi-1": mixed}) == []
 
 
 def test_a_plan_that_flashes_is_for_who_allows_it() -> None:
