@@ -265,6 +265,24 @@ def test_a_release_without_pytorch_is_told_while_the_canary_still_works(cluster:
     assert not (cluster.folder / "upgrade").exists()
 
 
+def test_a_pytorch_of_the_image_is_exchanged_by_no_upgrade(cluster: Cluster, tmp_path: Path) -> None:
+    vendor = Vendor(tmp_path)
+    vendor.tarballs(RELEASE, NEW)
+    nodes(cluster, 1)
+    opt = cluster.folder / "opt"
+    with vendor.served() as address:
+        cluster.all |= where(address, opt, pytorch_requirements=vendor.offer_usual(), trainer_root=str(opt))
+        assert cluster.play("pytorch.yml").returncode == 0
+        cluster.all |= {"pytorch_state": "preinstalled", "pytorch_python": str(opt / "torch/bin/python")}
+        plan(cluster, "gaudi-1")
+        run = upgrade(cluster)
+    assert run.returncode != 0 and run.changed() == set()
+    assert run.messages() == [
+        "pytorch_state of gaudi-1 is preinstalled, and the PyTorch that is there is not of 1.24.1-482: exchange it or "
+        "the image and plan again, or set pytorch_state to present."
+    ]
+
+
 #: Logs what it is asked for, and fails for one card while a file says so.
 _LOADER = """#!/bin/sh
 echo "hl-fw-loader $*" >> '{folder}/flashes'
