@@ -19,10 +19,16 @@ def compare_rpm(left: str, right: str) -> int:
     return _part(one[1], other[1]) or (_part(one[2], other[2]) if one[2] and other[2] else 0)
 
 
-def _parts(version: str) -> tuple[int, str, str]:
+def _parts(version: str) -> tuple[tuple[int, str], str, str]:
     epoch, colon, rest = version.partition(":")
     name, _dash, release = (rest if colon else version).partition("-")
-    return (int(epoch) if colon else 0), name, release
+    return _number(epoch if colon else ""), name, release
+
+
+def _number(digits: str) -> tuple[int, str]:
+    """A number as it is ordered: a repository may have any, of which Python reads none of thousands of digits."""
+    found = digits.lstrip("0")
+    return len(found), found
 
 
 def _part(left: str, right: str) -> int:
@@ -41,7 +47,7 @@ def _part(left: str, right: str) -> int:
             return 1 if one else -1
         if one.isdigit() != other.isdigit():
             return 1 if one.isdigit() else -1
-        keys = (int(one), int(other)) if one.isdigit() else (one, other)
+        keys = (_number(one), _number(other)) if one.isdigit() else ((0, one), (0, other))
         if keys[0] != keys[1]:
-            return -1 if keys[0] < keys[1] else 1  # type: ignore[operator]
+            return -1 if keys[0] < keys[1] else 1
     return 0

@@ -19,3 +19,10 @@ def test_they_are_ordered_as_its_own_table_says(row: str) -> None:
     left, sign, right = row.split()
     wanted = 1 if sign == "<" else 0
     assert [compare_rpm(*each) for each in ((left, right), (right, left))] == [-wanted, wanted]
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [("1.2", f"1.1{'0' * 5000}"), ("1.0", "x:1.0"), (f"{'9' * 5000}:1", f"1{'0' * 5000}:0")]
+)
+def test_what_a_repository_may_say_is_ordered_whatever_it_is(left: str, right: str) -> None:
+    assert [compare_rpm(*each) for each in ((left, right), (right, left))] == [-1, 1]
