@@ -81,7 +81,7 @@ def issue(
 
 
 def lacks(answer: Any, mended: Collection[str] = ()) -> str:
-    """Why a node whose driver is loaded again would get none, by what ``gaudi_health_info`` returned; empty for nothing.
+    """Why a node would get none once its driver is loaded again, by what ``gaudi_health_info`` returned; else empty.
 
     ``mended`` are checks whose faults end until then. What is only to be watched, as a card that was slowed down, ends
     with each load of the driver.
