@@ -134,15 +134,14 @@ class HangWatch:
             thread.start()
             thread.join(ANSWER + LINGER)  # a store on a node that is stopped answers nothing for a minute
         verdict = verdict_of(*gathered(node, contents, meeting, answers)) if contents else None
-        if verdict is None:
-            return
-        job = next((Path(content.folder) for content in contents if content.folder), None)
-        self._report(verdict, job)
-        if job is not None:
-            # A file system that hangs holds up this thread alone.
-            writer = threading.Thread(target=_leave_notes, args=(job, node, stacks_of, verdict), daemon=True)
-            writer.start()
-            writer.join(ANSWER)
+        if verdict is not None:
+            job = next((Path(content.folder) for content in contents if content.folder), None)
+            self._report(verdict, job)
+            if job is not None:
+                # A file system that hangs holds up this thread alone.
+                writer = threading.Thread(target=_leave_notes, args=(job, node, stacks_of, verdict), daemon=True)
+                writer.start()
+                writer.join(ANSWER)
         if meeting is not None:
             _quietly(lambda: _wait_for_readers(meeting, answers.nodes, LINGER))
 
