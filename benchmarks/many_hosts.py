@@ -7,7 +7,7 @@ each host more than on the line before costs, and the resident memory of ansible
 costs that is looked at and needs nothing; `site` predicts all phases on bare nodes (--check), so that every task runs.
 
     benchmarks/many_hosts.py                                    16, 32, 64 and 128 hosts
-    benchmarks/many_hosts.py --hosts 4 16 --core 2.17 2.21      by ansible-core: environments of `make core-matrix`
+    benchmarks/many_hosts.py --hosts 4 16 --core 2.17 2.21      by ansible-core, of `make proof-core-matrix`
 
 The aims are a flat slope (the last one at most 1.2 times the first) and less than 1 GB.
 """
@@ -25,6 +25,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "simulator/src"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "collections"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -74,19 +75,18 @@ def site(folder: Path, number: int, variables: dict[str, Any]) -> Measured:
     return made
 
 
-def measure(core: str, sizes: list[int], folder: Path, variables: dict[str, Any]) -> bool:
-    """Print the lines of one ansible-core; whether the aims are met."""
-    program = "ansible-playbook"
-    path = str(ROOT / ".cache/core-matrix" / core / "bin") if core else str(Path(sys.executable).parent)
+def measure(sizes: list[int], folder: Path, variables: dict[str, Any]) -> bool:
+    """Print the lines of this environment's ansible-core; whether the aims are met."""
+    path = str(Path(sys.executable).parent)
     environment = {"PATH": f"{path}:{os.environ['PATH']}"}
-    shown = subprocess.run([f"{path}/{program}", "--version"], capture_output=True, text=True, check=True)
+    shown = subprocess.run([f"{path}/ansible-playbook", "--version"], capture_output=True, text=True, check=True)
     print(shown.stdout.splitlines()[0], flush=True)
     good = True
     for name, words in PLAYS.items():
         points: list[tuple[int, float]] = []
         slopes: list[float] = []
         for number in sizes:
-            made = site(folder / (core or "default") / name, number, variables)
+            made = site(folder / name, number, variables)
             run = made.play(*words, forks=FORKS, environment=environment)
             assert run.returncode == 0, run.messages() or run.everything[-2000:]
             if points:
@@ -106,8 +106,14 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, nargs="+", default=[16, 32, 64, 128])
-    parser.add_argument("--core", nargs="+", default=[""], help="versions of ansible-core that `make core-matrix` has")
+    parser.add_argument("--core", nargs="+", help="versions of ansible-core that `make proof-core-matrix` has")
     asked = parser.parse_args()
+    if asked.core:
+        # By the Python of each, so that the hosts' modules are those of its ansible-core.
+        words = [__file__, "--hosts", *map(str, asked.hosts)]
+        pythons = [ROOT / ".cache/core-matrix" / core / "bin/python" for core in asked.core]
+        codes = [subprocess.run([python, *words], check=False).returncode for python in pythons]
+        sys.exit(any(codes))
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     print("playbook    hosts controller CPU s  each further  memory MB")
     with tempfile.TemporaryDirectory(prefix="many-hosts-") as name:
@@ -122,14 +128,14 @@ def main() -> None:
                 "trainer_wheel": str(stand_in_pytorch.wheel(folder, "gaudi3_scale", "0.1.0", files=script)),
                 "pytorch_repository_url": f"{address}/artifactory/gaudi-pt-modules",
                 "pytorch_pip_index_url": f"{address}/pypi/simple",
-                "pytorch_python_versions": ["3.11"],
+                "pytorch_python_versions": [stand_in_pytorch.PYTHON],
                 "pytorch_packages": [],
                 "pytorch_requirements": [],
                 "pytorch_root": str(folder / "opt"),
                 "pytorch_user": "root",
             }
-            good = [measure(core, asked.hosts, folder, variables) for core in asked.core]
-    sys.exit(not all(good))
+            good = measure(asked.hosts, folder, variables)
+    sys.exit(not good)
 
 
 if __name__ == "__main__":
