@@ -28,8 +28,8 @@ def test_one_host_names_the_ports_that_are_down(cluster: Cluster) -> None:
     cluster.gaudi(1, cards=2, profile="single")
     run = cluster.role("fabric", fabric_ports_wait=0)
     assert run.returncode == 0, run.messages()
-    said = run.result("gaudi-1", "Tell what does not leave this host")["msg"]
-    assert said.startswith("External ports without a link: card ") and said.count(") port ") == 6
+    (said,) = run.result("gaudi-1", "Tell what does not leave a host")["msg"]
+    assert said.startswith("gaudi-1: External ports without a link: card ") and said.count(") port ") == 6
     several = cluster.role("fabric", fabric_ports_wait=0, fabric_ports="up")
     assert several.returncode != 0 and "6 of 6 external ports stayed down" in several.messages()[0]
 
@@ -52,9 +52,9 @@ def test_one_host_without_port_devices_needs_nothing(cluster: Cluster) -> None:
     cluster.gaudi(1, cards=1, profile="vm")
     run = cluster.play("site.yml", "--check", "--tags", "fabric", fabric_ofi_wrapper_url="http://127.0.0.1:1")
     assert run.returncode == 0, run.messages()
-    assert run.result("gaudi-1", "Tell what does not leave this host")["msg"] == (
-        "The cards show no network ports: collectives stay within this host."
-    )
+    assert run.result("gaudi-1", "Tell what does not leave a host")["msg"] == [
+        "gaudi-1: The cards show no network ports: collectives stay within this host."
+    ]
 
 
 def test_several_hosts_without_a_way_are_refused_first_of_all(cluster: Cluster) -> None:

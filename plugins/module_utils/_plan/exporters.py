@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from .._host.service_state import is_unchanged
 from .._jobs.rules import number
 from .._kinds import exact
-from . import shipped
+from . import node_exporter, shipped
 from .given import entries, fact, listed, part, truth
 from .model import Answers, Phase, Question, Values, mapping
 from .run import Run
@@ -21,15 +20,6 @@ CARDS_SERVICE = "Run the unit with its program"
 UNIT = "gaudi-hpu-exporter.service"
 #: Intel's exporter answers 429 to the second request within five seconds, which shows that it runs.
 ANSWERS = (200, 429)
-#: What a distribution would install: for a host that does not have the package yet. One that is not listed has a newer.
-PACKAGED = {
-    "Debian 11": "1.1.2",
-    "Debian 12": "1.5.0",
-    "Debian 13": "1.9.0",
-    "Ubuntu 22.04": "1.3.1",
-    "Ubuntu 24.04": "1.7.0",
-}
-NEWER = "2.0.0"
 
 
 def _asks(run: Run, _values: Values) -> bool:
@@ -39,21 +29,6 @@ def _asks(run: Run, _values: Values) -> bool:
 def asks_package(values: Values, run: Run) -> bool:
     """Whether it is asked for the node exporter's package, which Debian and Ubuntu have."""
     return run.has("monitoring") and fact(values, "os_family") != "Debian"
-
-
-def version(values: Values) -> str:
-    """Version of the node exporter.
-
-    Arguments came and went: --no-collector.cpu.guest and the ethtool collector's filter with 1.3,
-    diskstats.device-exclude with 1.4, web.config.file (before: web.config) with 1.5.
-    """
-    said = exact(str(part(values("_node_exporter_query"), "stdout") or ""), 200) or ""
-    found = re.search(r"^(?:[0-9]+:)?([0-9]+(?:[.][0-9]+)+).* installed$", said)
-    if found:
-        return found[1]
-    name, release = fact(values, "distribution"), fact(values, "distribution_version")
-    # Debian's facts have the point release (11.11), which changes no package's version.
-    return PACKAGED.get(f"{name} {release.partition('.')[0] if name == 'Debian' else release}", NEWER)
 
 
 def service(values: Values) -> str:
@@ -86,7 +61,7 @@ def listens(values: Values) -> dict[str, Any]:
 def decide_node(values: Values) -> Mapping[str, Any]:
     """What role node_exporter runs on this host."""
     return {
-        "version": version(values),
+        "arguments": node_exporter.arguments(values),
         "service": service(values),
         "claim": claim(values),
         "listens": listens(values),

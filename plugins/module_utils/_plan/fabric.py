@@ -8,15 +8,19 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .._kinds import exact
+from .._host.answers import remarks
+from .._kinds import exact, texts
+from .._printable import few
 from .addresses import addresses_here
-from .given import demand_facts, entries, facts, group, listed, part, truth
+from .given import demand_facts, entries, facts, group, host, listed, part, truth
 from .model import Answers, Phase, Question, Values, empty, mapping
 from .run import Run
 
 CONFIGURATION = "Write the collective library's configuration"
 PORTS = "Bring the external ports up"
 LLDPD = "Run lldpd"
+#: Hosts that a remark is shown of.
+SHOWN = 4
 
 
 def found(values: Values) -> str:
@@ -61,12 +65,34 @@ def environment(values: Values) -> dict[str, Any]:
     return {**({"HCCL_SOCKET_IFNAME": interface} if interface else {}), **entries(values("fabric_environment"))}
 
 
+def _special(values: Values) -> str:
+    """The tasks that few hosts need besides; empty for none."""
+    if kind(values) == "gaudi":
+        return "lldp" if truth(values, "fabric_lldp") else ""
+    return "host_tcp" if kind(values) == "host_tcp" else ""
+
+
+def remarks_of_all(values: Values) -> list[str]:
+    """What does not leave the hosts of the play, each sentence once, behind the hosts that it is said of."""
+    said: dict[str, list[str]] = {}
+    for name in values("ansible_play_hosts"):
+        there = host(values, name)
+        down = texts(part(there, "_fabric_ports_state", "down")) or []
+        if down and there.get("fabric_ports", values("fabric_ports")) == "reported":
+            said[name] = [f"External ports without a link: {', '.join(down)}."]
+    # Of several such hosts, collectives go over TCP.
+    if found(values) == "host_tcp" and kind(values) == "none":
+        said[values("inventory_hostname")] = ["The cards show no network ports: collectives stay within this host."]
+    return [f"{few(hosts, SHOWN)}: {remark}" for remark, hosts in remarks(said).items()]
+
+
 def decide(values: Values) -> Mapping[str, Any]:
     """What role fabric does on this host."""
     demand_facts(values)
     return {
         "found": found(values),
         "kind": kind(values),
+        "special": _special(values),
         "environment": environment(values),
         "ofi_wrapper_url": addresses_here(values)["wrapper"],
     }

@@ -107,16 +107,30 @@ def again(values: Values) -> bool:
         return True
     if not job.runs(values):
         return False
+    if values("_trainer_node") is None and values("_gaudi_nodes_known") is not True:
+        return True
     return bool(driver_problems(values)) or (values("_gaudi_nodes_known") is not True and bool(lacks(values)))
+
+
+def asked_by_job(values: Values) -> bool:
+    """Whether the job has asked the node in this run which cards its user can open, and refused none."""
+    return isinstance(part(values("_trainer_node"), "closed"), (list, tuple))
 
 
 def known(values: Values) -> bool:
     """Whether all nodes of the play are as the preflight found them, which has asked them for the job."""
     nodes = [host(values, name) for name in values("ansible_play_hosts_all")]
     return all(
-        part(node, "_gaudi_plan", "found", "node", "offer") is not None and "_pytorch_installed" not in node
+        part(node, "_gaudi_plan", "found", "node", "offer") is not None
+        and ("_pytorch_installed" not in node or part(node, "_pytorch_installed", "skipped") is True)
         for node in nodes
     )
+
+
+def asked_before(values: Values) -> bool:
+    """Whether this run's preflight has asked all nodes all that is asked before the trainer is installed."""
+    nodes = listed(values("ansible_play_hosts_all"))
+    return known(values) or all(name in listed(part(host(values, name), "_gaudi_site", "asked")) for name in nodes)
 
 
 def _answer(values: Values, node: str) -> Mapping[str, Any]:

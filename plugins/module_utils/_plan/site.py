@@ -26,6 +26,8 @@ class Site:
     """Why nothing is done, for hosts on which something is wrong."""
     leave: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Hosts on which a phase would change nothing, by the phase."""
+    asked: Sequence[str] = ()
+    """Hosts that need not be asked for the job again before it starts."""
     choice: Optional[Mapping[str, Any]] = None
     """The cards of the job's nodes; none where no job runs."""
 
@@ -124,7 +126,11 @@ def _job(nodes: Mapping[str, Mapping[str, Any]]) -> Site:
     }
     if refusals:
         return Site(refusals=refusals, choice=choice)
-    return Site(problem=_tarballs(nodes, answers), choice=choice)
+    return Site(
+        problem=_tarballs(nodes, answers),
+        asked=[host for host, job in jobs.items() if job.get("settled")],
+        choice=choice,
+    )
 
 
 def _tarballs(nodes: Mapping[str, Mapping[str, Any]], answers: Mapping[str, Mapping[str, Any]]) -> str:

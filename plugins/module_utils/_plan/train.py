@@ -120,6 +120,8 @@ def shares(values: Values) -> dict[str, Any]:
         "user": values("trainer_user"),
         "jobs_dir": values("trainer_jobs_dir"),
         "partial": truth(values, "trainer_allow_partial_nodes"),
+        # Of Slurm and of a list more is asked.
+        "settled": not of_role.on_slurm(values) and not values("trainer_jobs"),
     }
 
 

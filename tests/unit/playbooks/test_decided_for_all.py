@@ -238,6 +238,9 @@ def test_every_task_for_all_nodes_that_reads_an_answer_is_known() -> None:
 GATHERED = {
     ("playbooks/train.yml", "See whether all nodes are as the preflight found them"),
     ("playbooks/verify.yml", "Sum up"),
+    ("roles/fabric/tasks/configure.yml", "Tell what does not leave a host"),
+    ("roles/trainer/tasks/job.yml", "Say that the job stays stopped"),
+    ("roles/trainer/tasks/node.yml", "Choose the cards of all nodes"),
     ("roles/tuning/tasks/settings.yml", "Tell what hosts do not have"),
 }
 _SETS_FACTS = {"debug", "set_fact", "include_vars"}

@@ -47,6 +47,7 @@ COVERED = {
     "node_exporter": {
         "Create the folder of the web configuration": PROTECTED,
         "Create the user that the package's service runs as": PROTECTED,
+        "Install the package, its service not yet started": "a service that runs as it is to be has its package",
         "Refuse what somebody else wrote": PROTECTED,
         "Write the web configuration": PROTECTED,
     },

@@ -99,12 +99,6 @@ def test_a_page_with_passwords_is_one_more_file_to_claim() -> None:
     assert (found["files"], found["take_over"]) == (["/args", "/web"], True)
 
 
-@pytest.mark.parametrize("odd", ["", "1.9 installed\x1b", "none", None, 5, ["1.9.0 installed"]])
-def test_a_version_that_cannot_be_read_is_the_distributions(odd: Any) -> None:
-    facts = {"distribution": "Debian", "distribution_version": "11.11"}
-    assert exporters.version(values(_node_exporter_query={"stdout": odd}, ansible_facts=facts)) == "1.1.2"
-
-
 @pytest.mark.parametrize(
     ("family", "tags", "asks"),
     [("Debian", "all", False), ("RedHat", "all", True), ("RedHat", "monitoring", True), ("Suse", "drivers", False)],

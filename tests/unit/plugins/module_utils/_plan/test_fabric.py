@@ -99,3 +99,29 @@ def test_a_host_whose_switches_are_still_to_be_heard_is_not_left_out(known: bool
     for given in (True, "yes"):
         assert fabric.PHASE.unchanged(values(fabric_lldp=given), answers) is left
     assert fabric.PHASE.unchanged(values(), {**answers, "lldpd": {}}) is known
+
+
+def test_what_does_not_leave_hosts_is_said_once_for_all() -> None:
+    down = {"_fabric_ports_state": {"down": ["card 0000:33:00.0 port 8"]}}
+    hosts = {"a": down, "b": down, "c": {"_fabric_ports_state": {"down": []}}, "d": {**down, "fabric_ports": "up"}}
+    several = values(hostvars=hosts, ansible_play_hosts=list(hosts), fabric_ports="reported", inventory_hostname="a")
+    assert fabric.remarks_of_all(several) == ["a, b: External ports without a link: card 0000:33:00.0 port 8."]
+    alone = {"ansible_play_hosts": ["a"], "groups": {"gaudi": ["a"]}, "hostvars": {"a": {}}, "inventory_hostname": "a"}
+    assert fabric.remarks_of_all(values(**alone, fabric_kind="host_tcp")) == [
+        "a: The cards show no network ports: collectives stay within this host."
+    ]
+    assert fabric.remarks_of_all(values(**alone, fabric_kind="gaudi")) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "special"),
+    [
+        ({"fabric_kind": "gaudi"}, ""),
+        ({"fabric_kind": "gaudi", "fabric_lldp": True}, "lldp"),
+        ({"fabric_kind": "host_tcp"}, "host_tcp"),
+        ({"fabric_kind": "host_tcp", "groups": {"gaudi": ["a"]}, "fabric_lldp": True}, ""),
+        ({"fabric_kind": "none", "fabric_lldp": True}, ""),
+    ],
+)
+def test_few_hosts_need_more_tasks(given: dict[str, Any], special: str) -> None:
+    assert fabric.decide(values(ansible_facts={"distribution": "Ubuntu"}, **given))["special"] == special

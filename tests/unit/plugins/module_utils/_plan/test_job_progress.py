@@ -96,6 +96,8 @@ def test_a_driver_that_a_node_tells_oddly_is_another_one(odd: Any) -> None:
         ({"_trainer_node": {**NODE, "interface": None}}, False),
         ({"_trainer_node": {**NODE, "interface": None}, "_gaudi_nodes_known": False}, True),
         ({"_gaudi_nodes_known": False}, False),
+        ({"_trainer_node": None, "_gaudi_plan": {"found": {"node": NODE}}, "_gaudi_nodes_known": True}, False),
+        ({"_trainer_node": None, "_gaudi_plan": {"found": {"node": NODE}}, "_gaudi_nodes_known": False}, True),
     ],
 )
 def test_a_node_is_looked_at_again_where_something_may_have_changed(given: dict[str, Any], again: bool) -> None:
@@ -112,6 +114,18 @@ def test_nodes_are_known_where_the_preflight_asked_all_and_nothing_was_installed
     assert job_progress.known(values(hostvars={"a": known, "b": plan})) is False
     assert job_progress.known(values(hostvars={"a": known})) is False
     assert job_progress.known(values(hostvars={"a": known, "b": {**known, "_pytorch_installed": {}}})) is False
+    left = {**known, "_pytorch_installed": {"skipped": True}}
+    assert job_progress.known(values(hostvars={"a": known, "b": left})) is True
+
+
+def test_nodes_need_not_be_asked_before_the_trainer_comes_where_the_preflight_did() -> None:
+    known = {"_gaudi_plan": {"found": {"node": {"offer": OFFER}}}}
+    asked = {"_gaudi_site": {"asked": ["a", "b"]}}
+    assert job_progress.asked_before(values(hostvars={"a": known, "b": known})) is True
+    assert job_progress.asked_before(values(hostvars={"a": asked, "b": asked})) is True
+    assert job_progress.asked_before(values(hostvars={"a": asked, "b": {}})) is False
+    assert job_progress.asked_before(values(hostvars={"a": asked, "b": {"_gaudi_site": {"asked": ["a"]}}})) is False
+    assert job_progress.asked_before(values(hostvars={"a": {"_gaudi_site": None}, "b": asked})) is False
 
 
 @pytest.mark.parametrize(

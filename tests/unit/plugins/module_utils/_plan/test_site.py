@@ -112,6 +112,9 @@ def test_what_is_wrong_with_a_host_is_its_own() -> None:
 def test_the_cards_of_a_job_are_chosen_for_all_of_its_nodes() -> None:
     found = site(plan(**job()), plan(**job()))
     assert found.refusals == {} and found.choice == {"modules": list(range(8)), "problem": ""}
+    assert found.asked == []
+    settled = {"job": {"settled": True}}
+    assert site(plan(**job(**settled)), plan(**job(**settled))).asked == ["gaudi-1", "gaudi-2"]
 
 
 def test_nodes_that_cannot_train_together_are_all_refused() -> None:

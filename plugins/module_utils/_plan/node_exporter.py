@@ -1,0 +1,78 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""The node exporter's arguments, as the version on a host knows them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from .._kinds import exact
+from .._refusal import Refusal
+from .given import fact, listed, part
+from .model import Values
+
+#: What a distribution would install: for a host that does not have the package yet. One that is not listed has a newer.
+PACKAGED: Mapping[str, Sequence[int]] = {
+    "Debian 11": (1, 1),
+    "Debian 12": (1, 5),
+    "Debian 13": (1, 9),
+    "Ubuntu 22.04": (1, 3),
+    "Ubuntu 24.04": (1, 7),
+}
+NEWER = (2, 0)
+
+
+def _installed(values: Values) -> str:
+    """Version of the package on the host; empty where that was not asked, or none is there."""
+    said = exact(part(values("_node_exporter_installed"), "version"), 200) or ""
+    found = re.match(r"(?:[0-9]+:)?([0-9]+(?:[.][0-9]+)+)", said)
+    return found[1] if found else ""
+
+
+def version(values: Values) -> Sequence[int]:
+    """Version of the node exporter.
+
+    Arguments came and went: --no-collector.cpu.guest and the ethtool collector's filter with 1.3,
+    diskstats.device-exclude with 1.4, web.config.file (before: web.config) with 1.5.
+    """
+    installed = _installed(values)
+    if installed:
+        return tuple(int(number) for number in installed.split("."))
+    name, release = fact(values, "distribution"), fact(values, "distribution_version")
+    # Debian's facts have the point release (11.11), which changes no package's version.
+    return PACKAGED.get(f"{name} {release.partition('.')[0] if name == 'Debian' else release}", NEWER)
+
+
+def arguments(values: Values) -> list[str]:
+    """The arguments; ``Refusal`` of a filter that the installed version does not have."""
+    address, here = str(values("node_exporter_address")), tuple(version(values))
+    ethtool, interfaces = values("node_exporter_ethtool_interfaces"), values("node_exporter_ignored_interfaces")
+    if ethtool and _installed(values) and here < (1, 3):
+        raise Refusal(
+            f'node_exporter_ethtool_interfaces is "{ethtool}", and node_exporter {_installed(values)} has no such '
+            "filter: leave it empty, or install 1.3 or newer."
+        )
+    of_disks = "device-exclude" if here >= (1, 4) else "ignored-devices"
+    of_collectors = {
+        "cpu": "--no-collector.cpu.guest" if here >= (1, 3) else "",
+        "netdev": f"--collector.netdev.device-exclude={interfaces}",
+        "netclass": f"--collector.netclass.ignored-devices={interfaces}",
+        "diskstats": f"--collector.diskstats.{of_disks}={values('node_exporter_ignored_disks')}",
+        "systemd": f"--collector.systemd.unit-include={values('node_exporter_units')}",
+        "textfile": f"--collector.textfile.directory={values('node_exporter_textfile_directory')}",
+    }
+    chosen = [str(each) for each in listed(values("node_exporter_collectors"))]
+    found = [
+        f"--web.listen-address={f'[{address}]' if ':' in address else address}:{values('node_exporter_port')}",
+        "--web.disable-exporter-metrics",
+        "--collector.disable-defaults",
+        *(f"--collector.{name}" for name in chosen),
+        *(word for name, word in of_collectors.items() if name in chosen and word),
+    ]
+    if ethtool:
+        found += ["--collector.ethtool", f"--collector.ethtool.device-include={ethtool}"]
+    if values("node_exporter_web_config"):
+        option = "web.config.file" if here >= (1, 5) else "web.config"
+        found.append(f"--{option}={values('node_exporter_web_config_file')}")
+    return [*found, *map(str, listed(values("node_exporter_extra_arguments")))]
