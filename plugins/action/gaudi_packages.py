@@ -44,7 +44,9 @@ class ActionModule(ActionBase):
 
     def _installed(self, wanted: Wanted) -> dict[str, Any]:
         task = self._task.copy()
-        task.args = wanted.options(self._manager())
+        task.args = {"name": list(wanted.names), "state": "present"}
+        # The module finds out which manager the host has.
+        task.module_defaults = [*(task.module_defaults or ()), {"ansible.builtin.apt": wanted.apt()}]
         package = self._shared_loader_obj.action_loader.get(
             "ansible.builtin.package",
             task=task,
@@ -54,17 +56,16 @@ class ActionModule(ActionBase):
             templar=self._templar,
             shared_loader_obj=self._shared_loader_obj,
         )
-        answer: dict[str, Any] = package.run(task_vars=self._vars)
+        try:
+            answer: dict[str, Any] = package.run(task_vars=self._vars)
+        finally:
+            package.cleanup()
         # Where the lists are fresh, the run itself would fetch none either, and what they lack stays unknown.
         if answer.get("failed") and self._task.check_mode and not answer.get("unreachable"):
             lists = {} if wanted.new_source else self._asked("ansible.builtin.find", wanted.lists())
             if wanted.may_come(str(answer.get("msg")), lists):
                 return {"changed": True}
         return answer
-
-    def _manager(self) -> str:
-        facts = self._vars.get("ansible_facts") or {}
-        return str(self._vars.get("ansible_package_use") or facts.get("pkg_mgr") or "")
 
     def _version(self, wanted: Wanted) -> str:
         facts = self._vars.get("ansible_facts") or {}

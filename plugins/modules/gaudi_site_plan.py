@@ -53,6 +53,12 @@ leave:
   returned: success
   type: dict
   sample: {drivers: [gaudi-1], fabric: [gaudi-1]}
+asked:
+  description: Hosts that need not be asked for the job again before it starts.
+  returned: success
+  type: list
+  elements: str
+  sample: [gaudi-1, gaudi-2]
 choice:
   description: The modules of the cards that all nodes of the job use, or why they cannot; null without a job.
   returned: success

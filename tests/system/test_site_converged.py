@@ -40,7 +40,7 @@ def test_tags_limit_and_start_at_task(trained: Site) -> None:
     assert late.returncode == 0, late.messages()
     assert {name for _host, name, _result in late.results()} <= {
         "Gathering Facts", "Read the cards back", "Read the training jobs back", "Look at what the node offers the job",
-        "Leave out nodes that are as the preflight found them",
+        "Leave out nodes that the preflight or the job itself has asked the same",
         "Sum up", "Require that the job trained on the cards", "Require that the job's user can open the cards",
     }  # fmt: skip
 

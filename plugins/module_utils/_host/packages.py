@@ -36,12 +36,9 @@ class Wanted:
     start: bool = True
     """Whether their services may start at once."""
 
-    def options(self, manager: str) -> dict[str, Any]:
-        """Options of the package manager's module."""
-        found: dict[str, Any] = {"name": list(self.names), "state": "present"}
-        if manager != "apt":
-            return found
-        found |= {
+    def apt(self) -> dict[str, Any]:
+        """Options of apt's module alone."""
+        found: dict[str, Any] = {
             "update_cache": True,
             "cache_valid_time": 0 if self.new_source else self.cache_valid_time,
             "install_recommends": False,

@@ -25,6 +25,7 @@ from . import (
     slurm,
     slurm_cluster,
     tuning,
+    verify,
 )
 from .model import Values
 
@@ -41,6 +42,7 @@ DECISIONS: Mapping[str, Callable[[Values], Any]] = {
     "hpu_exporter": exporters.decide_cards,
     "hpu_exporter_sources": exporters.sources,
     "job_asked": job_progress.asked_by_job,
+    "job_off_cards": verify.job_problem,
     "job_is_over": job_progress.is_over,
     "logs": logs.decide,
     "node_exporter": exporters.decide_node,

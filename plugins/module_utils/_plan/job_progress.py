@@ -97,8 +97,12 @@ def slurm_problems(values: Values) -> list[str]:
 
 
 def refusal_at_start(values: Values) -> str:
-    """The first of what the node lacks when the job is about to start."""
-    return next(iter(lacks(values) + driver_problems(values)), "") if job.runs(values) else ""
+    """The first of what cannot work, or is missing, when the job is about to start."""
+    if not job.runs(values):
+        return ""
+    name = values("inventory_hostname")
+    found = problems.job_problems(train.asked(values, job.run_of(values)), name, seen(values) or {})
+    return next(iter(found or lacks(values) or driver_problems(values)), "")
 
 
 def again(values: Values) -> bool:
@@ -113,8 +117,8 @@ def again(values: Values) -> bool:
 
 
 def asked_by_job(values: Values) -> bool:
-    """Whether the job has asked the node in this run which cards its user can open, and refused none."""
-    return isinstance(part(values("_trainer_node"), "closed"), (list, tuple))
+    """Whether the job has asked the node in this run, and its user can open all cards."""
+    return part(values("_trainer_node"), "closed") in ([], ())
 
 
 def known(values: Values) -> bool:

@@ -48,10 +48,11 @@ def arguments(values: Values) -> list[str]:
     """The arguments; ``Refusal`` of a filter that the installed version does not have."""
     address, here = str(values("node_exporter_address")), tuple(version(values))
     ethtool, interfaces = values("node_exporter_ethtool_interfaces"), values("node_exporter_ignored_interfaces")
-    if ethtool and _installed(values) and here < (1, 3):
+    # The preflight does not know yet which version is there.
+    if ethtool and values("_node_exporter_installed") is not None and here < (1, 3):
         raise Refusal(
-            f'node_exporter_ethtool_interfaces is "{ethtool}", and node_exporter {_installed(values)} has no such '
-            "filter: leave it empty, or install 1.3 or newer."
+            f'node_exporter_ethtool_interfaces is "{ethtool}", and node_exporter {".".join(map(str, here))} has no '
+            "such filter: leave it empty, or install 1.3 or newer."
         )
     of_disks = "device-exclude" if here >= (1, 4) else "ignored-devices"
     of_collectors = {

@@ -129,7 +129,6 @@ def test_what_cannot_be_evaluated_does_not_hold(tmp_path: Path, value: str, expe
 INVENTORY = "inventory"
 CONTROLLER = "controller"
 READ = {
-    "playbooks/backup.yml: _controller_clusters": INVENTORY,
     "playbooks/backup.yml: _controller_snapshot": CONTROLLER,
     "playbooks/bmc.yml: _bmc_asked": INVENTORY,
     "playbooks/bmc.yml: _bmc_lines": "bmc_lines",
@@ -145,7 +144,6 @@ READ = {
     "playbooks/health.yml: _pair_options": CONTROLLER,
     "playbooks/health.yml: pair_search": CONTROLLER,
     "playbooks/health.yml: examinations": "health_report",
-    "playbooks/restore.yml: _controller_clusters": INVENTORY,
     "playbooks/tasks/heal-round.yml: _busy": CONTROLLER,  # a boolean
     "playbooks/tasks/heal-round.yml: _ended": "ended_jobs",
     "playbooks/tasks/heal-round.yml: ended": CONTROLLER,  # a boolean, and a message that is printable
@@ -158,6 +156,7 @@ READ = {
     "playbooks/tasks/upgrade-unfence.yml: _looks": "upgrade_look",
     "playbooks/upgrade.yml: examinations": "health_report",
     "playbooks/upgrade.yml: looks": "upgrade_look",
+    "playbooks/vars/controller.yml: _controller_clusters": INVENTORY,
     "roles/monitoring_service/vars/main.yml: _monitoring_service_wanted": "others_addresses",
     "roles/trainer/tasks/install-container.yml: _trainer_ids": "exact_texts",
 }
@@ -240,7 +239,6 @@ GATHERED = {
     ("playbooks/verify.yml", "Sum up"),
     ("roles/fabric/tasks/configure.yml", "Tell what does not leave a host"),
     ("roles/trainer/tasks/job.yml", "Say that the job stays stopped"),
-    ("roles/trainer/tasks/node.yml", "Choose the cards of all nodes"),
     ("roles/tuning/tasks/settings.yml", "Tell what hosts do not have"),
 }
 _SETS_FACTS = {"debug", "set_fact", "include_vars"}

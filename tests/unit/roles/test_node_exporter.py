@@ -82,10 +82,12 @@ def test_before_the_package_is_there_its_version_is_the_distributions(system: tu
 def test_a_filter_that_the_installed_version_lacks_is_refused() -> None:
     with pytest.raises(Exception, match=r"and node_exporter 1[.]1[.]2 has no such filter: leave it empty"):
         arguments("1.1.2+ds-2.1+b5", node_exporter_ethtool_interfaces="^ens")
-    # Of one that is not there yet, nobody knows what comes.
     facts = {"os_family": "Debian", "distribution": "Debian", "distribution_version": "11"}
-    words = arguments("", ansible_facts=facts, node_exporter_ethtool_interfaces="^ens")
-    assert "--collector.ethtool.device-include=^ens" in words
+    with pytest.raises(Exception, match=r"and node_exporter 1[.]1 has no such filter"):
+        arguments("", ansible_facts=facts, node_exporter_ethtool_interfaces="^ens")
+    # The preflight does not know what is there.
+    unasked = {"_node_exporter_installed": None, "node_exporter_ethtool_interfaces": "^ens"}
+    assert "--collector.ethtool.device-include=^ens" in arguments("", ansible_facts=facts, **unasked)
 
 
 @pytest.mark.parametrize(("family", "package"), [("Debian", "prometheus-node-exporter"), ("RedHat", "node-exporter")])

@@ -10,7 +10,8 @@ import pytest
 from ansible_collections.gaudi3.scale.plugins.action import gaudi_packages as action
 
 UNKNOWN = {"failed": True, "msg": "No package matching 'exporter' is available"}
-FACTS = {"ansible_facts": {"os_family": "Debian", "pkg_mgr": "apt"}}
+FACTS = {"ansible_facts": {"os_family": "Debian"}}
+CLEANED: tuple[str, dict[str, Any], bool] = ("cleanup", {}, False)
 
 
 class Play:
@@ -22,13 +23,16 @@ class Play:
 
     def run(self, check: bool = False, **arguments: Any) -> dict[str, Any]:
         task = MagicMock(args={"name": ["exporter"], **arguments}, check_mode=check, async_val=0)
-        task.copy.side_effect = lambda: MagicMock(args=dict(task.args), check_mode=check)
+        task.module_defaults = [{"ansible.builtin.apt": {"lock_timeout": 9}}]
+        task.copy.side_effect = lambda: MagicMock(
+            args=dict(task.args), check_mode=check, module_defaults=task.module_defaults
+        )
         loader = MagicMock()
         plugin = action.ActionModule(task, MagicMock(), MagicMock(), MagicMock(), MagicMock(), loader)
 
         def package(_name: str, task: Any, **_given: Any) -> Any:
-            self.asked.append(("package", task.args, task.check_mode))
-            return MagicMock(run=lambda task_vars: dict(self.package))
+            self.asked.append(("package", {**task.args, "defaults": task.module_defaults}, task.check_mode))
+            return MagicMock(run=lambda task_vars: dict(self.package), cleanup=lambda: self.asked.append(CLEANED))
 
         def execute(module_name: str, module_args: dict[str, Any], task_vars: Any) -> dict[str, Any]:
             self.asked.append((module_name.rpartition(".")[2], module_args, plugin._task.check_mode))
@@ -56,20 +60,25 @@ def test_one_that_is_installed_is_asked_for_its_version_alone() -> None:
 def test_one_that_is_missing_is_installed_and_asked_for_its_version() -> None:
     play = Play({"changed": True, "stdout": "..."}, ("", "1.7.0-1 installed"))
     assert play.run(ask_version=True, start=False) == {"changed": True, "stdout": "...", "version": "1.7.0-1"}
-    assert play.modules == ["command", "package", "command"]
-    assert play.asked[1][1]["policy_rc_d"] == 101
+    assert play.modules == ["command", "package", "cleanup", "command"]
+    assert (play.asked[1][1]["name"], play.asked[1][1]["state"]) == (["exporter"], "present")
+    # Whichever manager the host turns out to have.
+    sites, ours = play.asked[1][1]["defaults"]
+    assert sites == {"ansible.builtin.apt": {"lock_timeout": 9}} and ours["ansible.builtin.apt"]["policy_rc_d"] == 101
 
 
 def test_a_version_is_asked_in_a_dry_run_too() -> None:
     play = Play({"changed": True}, ("", ""))
     assert play.run(check=True, ask_version=True) == {"changed": True, "version": ""}
-    assert [check for _name, _options, check in play.asked] == [False, True, False]
+    assert [(name, check) for name, _options, check in play.asked if name != "cleanup"] == [
+        ("command", False), ("package", True), ("command", False),
+    ]  # fmt: skip
 
 
 def test_a_failure_is_told_and_nothing_more_is_asked() -> None:
     play = Play({"failed": True, "msg": "no network"}, ("",))
     assert play.run(ask_version=True) == {"failed": True, "msg": "no network", "version": ""}
-    assert play.modules == ["command", "package"]
+    assert play.modules == ["command", "package", "cleanup"]
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,10 @@ FRESH, OLD = {"matched": 1}, {"matched": 0}
 
 def test_apt_reads_its_sources_where_they_are_old_and_starts_nothing() -> None:
     apt = {"update_cache": True, "cache_valid_time": 60, "install_recommends": False}
-    usual = {"name": ["a", "b=1"], "state": "present"}
     wanted = Wanted(["a", "b=1"], 60)
-    assert wanted.options("apt") == {**usual, **apt}
-    assert Wanted(["a", "b=1"], 60, start=False).options("apt") == {**usual, **apt, "policy_rc_d": 101}
-    assert Wanted(["a"], 60, new_source=True).options("apt")["cache_valid_time"] == 0
-    assert wanted.options("dnf") == wanted.options("") == usual
+    assert wanted.apt() == apt
+    assert Wanted(["a", "b=1"], 60, start=False).apt() == {**apt, "policy_rc_d": 101}
+    assert Wanted(["a"], 60, new_source=True).apt()["cache_valid_time"] == 0
     assert (wanted.lists()["age"], Wanted(["a"], 0).lists()["age"]) == ("-60s", "-1s")
 
 

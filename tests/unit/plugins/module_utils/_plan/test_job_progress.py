@@ -237,3 +237,18 @@ def test_a_job_that_slurm_has_is_not_done(state: str) -> None:
     answer = {"_trainer_answer": {"pending": False, "job": {"state": state}}}
     found = job_progress.progress(values(answer))
     assert (found["done"], found["awaits"]) == (False, True)
+
+
+def test_a_data_set_that_went_since_the_preflight_is_missed_before_the_start() -> None:
+    gone = {**NODE, "missing": ["/data"]}
+    said = job_progress.refusal_at_start(values(trainer_dataset="/data", _trainer_node=gone))
+    assert said.startswith("The dataset /data does not exist on b: copy it to every node")
+    assert job_progress.refusal_at_start(values(trainer_dataset="/data", _trainer_node=NODE)) == ""
+
+
+@pytest.mark.parametrize(
+    ("node", "asked"),
+    [({"closed": []}, True), ({"closed": [{"path": "/dev/accel/accel0"}]}, False), ({}, False), (None, False)],
+)
+def test_a_node_whose_cards_the_job_could_open_is_not_asked_again(node: Any, asked: bool) -> None:
+    assert job_progress.asked_by_job(values(_trainer_node=node)) is asked
