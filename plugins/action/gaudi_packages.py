@@ -9,15 +9,12 @@ from typing import Any, Optional
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._host.packages import Wanted, query, version_of
-
-OPTIONS = {
-    "name": {"type": "list", "elements": "str", "required": True},
-    "cache_valid_time": {"type": "int", "default": 3600},
-    "new_source": {"type": "bool", "default": False},
-    "start": {"type": "bool", "default": True},
-    "ask_version": {"type": "bool", "default": False},
-}
+from ansible_collections.gaudi3.scale.plugins.module_utils._host.packages import (
+    ARGUMENT_SPEC,
+    Wanted,
+    query,
+    version_of,
+)
 
 
 class ActionModule(ActionBase):
@@ -31,7 +28,7 @@ class ActionModule(ActionBase):
     def run(self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None) -> dict[str, Any]:
         """Entry point of the task."""
         super().run(tmp, task_vars)
-        _, given = self.validate_argument_spec(argument_spec=OPTIONS)
+        _, given = self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
         self._vars = dict(task_vars or {})
         wanted = Wanted(given["name"], given["cache_valid_time"], given["new_source"], given["start"])
         if not given["ask_version"]:

@@ -71,3 +71,17 @@ version:
   type: str
   sample: 1.7.0-1ubuntu0.3
 """
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.gaudi3.scale.plugins.module_utils._host.packages import ARGUMENT_SPEC
+
+
+def main() -> None:
+    """Refuse to run on a host."""
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
+    module.fail_json(msg="gaudi_packages runs on the controller: call it as gaudi3.scale.gaudi_packages.")
+
+
+if __name__ == "__main__":
+    main()

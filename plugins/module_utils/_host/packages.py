@@ -9,6 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
+ARGUMENT_SPEC: dict[str, Any] = {
+    "name": {"type": "list", "elements": "str", "required": True},
+    "cache_valid_time": {"type": "int", "default": 3600},
+    "new_source": {"type": "bool", "default": False},
+    "start": {"type": "bool", "default": True},
+    "ask_version": {"type": "bool", "default": False},
+}
 #: How apt says that it knows no such package. Its lists may be old, or of before a source was added.
 _UNKNOWN = r"(?:No package matching '|no available installation candidate for )(?:{names})(?![\w.+-])"
 #: State and version of one package, in each family's words.
