@@ -24,8 +24,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# One process per node and five steps: what is measured is the controller, not training.
-_SHORT = json.dumps({"trainer_processes_per_node": 1, "trainer_config": {"train": {"max_steps": 5}}})
+# A node has one process, one thread and five steps of a tiny model: the controller is measured, and 32 nodes share this
+# machine.
+_TINY = {"hidden_size": 32, "layers": 1}
+_SHORT = json.dumps(
+    {
+        "trainer_processes_per_node": 1,
+        "trainer_threads": 1,
+        "trainer_config": {"train": {"max_steps": 5}, "model": _TINY},
+    }
+)
 
 
 def _cpu(command: list[str], cluster: str, checkout: Path) -> float:
