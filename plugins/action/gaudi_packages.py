@@ -28,7 +28,7 @@ class ActionModule(ActionBase):
     def run(self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None) -> dict[str, Any]:
         """Entry point of the task."""
         super().run(tmp, task_vars)
-        _, given = self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
+        _result, given = self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
         self._vars = dict(task_vars or {})
         wanted = Wanted(given["name"], given["cache_valid_time"], given["new_source"], given["start"])
         if not given["ask_version"]:

@@ -80,7 +80,7 @@ def job_problems(asked: Asked, host: str, node: Mapping[str, Any]) -> list[str]:
             _head(asked),
             _dataset(asked),
             *_image(asked),
-            *_left_out(asked, host, NodeAnswer.of(node)),
+            *missing_problems(asked, host, node),
             _secret(asked),
         )
         if sentence
@@ -139,9 +139,10 @@ def _secret(asked: Asked) -> Optional[str]:
     return secret_problem(asked.environment, asked.command, configs, OF_THE_ROLE)
 
 
-def _left_out(asked: Asked, host: str, node: NodeAnswer) -> list[str]:
-    missing = node.missing
-    found = []
+def missing_problems(asked: Asked, host: str, answer: Mapping[str, Any]) -> list[str]:
+    """What has to be on the host and is not, as its ``answer`` says, each in one sentence."""
+    node = NodeAnswer.of(answer)
+    missing, found = node.missing, []
     if asked.dataset and asked.dataset in missing:
         found.append(
             f"The dataset {asked.dataset} does not exist on {host}: copy it to every node, or set trainer_dataset to a "

@@ -97,12 +97,12 @@ def slurm_problems(values: Values) -> list[str]:
 
 
 def refusal_at_start(values: Values) -> str:
-    """The first of what cannot work, or is missing, when the job is about to start."""
+    """The first of what the node lacks when the job is about to start."""
     if not job.runs(values):
         return ""
-    name = values("inventory_hostname")
-    found = problems.job_problems(train.asked(values, job.run_of(values)), name, seen(values) or {})
-    return next(iter(found or lacks(values) or driver_problems(values)), "")
+    asked = train.asked(values, job.run_of(values))
+    gone = problems.missing_problems(asked, values("inventory_hostname"), seen(values) or {})
+    return next(iter(gone + lacks(values) + driver_problems(values)), "")
 
 
 def again(values: Values) -> bool:
