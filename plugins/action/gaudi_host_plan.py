@@ -21,6 +21,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._plan.phases import B
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.run import Run
 from ansible_collections.gaudi3.scale.plugins.module_utils._printable import printable
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.acting import acted
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.arguments import faults
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.failing import failing
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.host_values import host_values
@@ -88,18 +89,7 @@ class ActionModule(ActionBase):
 
     def _gathered(self, task_vars: dict[str, Any]) -> dict[str, Any]:
         """As ansible.builtin.gather_facts gathers them, with the modules and the timeout that the site has set."""
-        task = self._task.copy()
-        task.args = {"gather_subset": FACTS}
-        gather = self._shared_loader_obj.action_loader.get(
-            "ansible.legacy.gather_facts",
-            task=task,
-            connection=self._connection,
-            play_context=self._play_context,
-            loader=self._loader,
-            templar=self._templar,
-            shared_loader_obj=self._shared_loader_obj,
-        )
-        answer: dict[str, Any] = plain(gather.run(task_vars=task_vars))
+        answer: dict[str, Any] = plain(acted(self, "ansible.legacy.gather_facts", {"gather_subset": FACTS}, task_vars))
         return answer
 
     def answer(self, module: str, arguments: Mapping[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._host.packages import
     query,
     version_of,
 )
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.acting import acted, as_task
 
 
 class ActionModule(ActionBase):
@@ -23,7 +24,6 @@ class ActionModule(ActionBase):
     TRANSFERS_FILES = False
     _supports_check_mode = True
     _supports_async = False
-    _task: Any
 
     def run(self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None) -> dict[str, Any]:
         """Entry point of the task."""
@@ -40,23 +40,10 @@ class ActionModule(ActionBase):
         return {**answer, "version": "" if answer.get("failed") else self._version(wanted)}
 
     def _installed(self, wanted: Wanted) -> dict[str, Any]:
-        task = self._task.copy()
-        task.args = {"name": list(wanted.names), "state": "present"}
+        options = {"name": list(wanted.names), "state": "present"}
         # The module finds out which manager the host has.
-        task.module_defaults = [*(task.module_defaults or ()), {"ansible.builtin.apt": wanted.apt()}]
-        package = self._shared_loader_obj.action_loader.get(
-            "ansible.builtin.package",
-            task=task,
-            connection=self._connection,
-            play_context=self._play_context,
-            loader=self._loader,
-            templar=self._templar,
-            shared_loader_obj=self._shared_loader_obj,
-        )
-        try:
-            answer: dict[str, Any] = package.run(task_vars=self._vars)
-        finally:
-            package.cleanup()
+        defaults = [*(self._task.module_defaults or ()), {"ansible.builtin.apt": wanted.apt()}]
+        answer = acted(self, "ansible.builtin.package", options, self._vars, module_defaults=defaults)
         # Where the lists are fresh, the run itself would fetch none either, and what they lack stays unknown.
         if answer.get("failed") and self._task.check_mode and not answer.get("unreachable"):
             lists = {} if wanted.new_source else self._asked("ansible.builtin.find", wanted.lists())
@@ -73,13 +60,8 @@ class ActionModule(ActionBase):
 
     def _asked(self, module: str, options: Mapping[str, Any]) -> dict[str, Any]:
         """What a module that changes nothing answers, in a dry run, too."""
-        task = self._task
-        self._task = task.copy()
-        self._task.check_mode = False
-        try:
+        with as_task(self, check_mode=False):
             answer: dict[str, Any] = self._execute_module(
                 module_name=module, module_args=dict(options), task_vars=self._vars
             )
-        finally:
-            self._task = task
         return answer

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from ..module_utils._monitoring.texts import comment
 from ..module_utils._plan.monitoring import Given
 from ..module_utils._refusal import Refusal
 from . import site_yaml
+from .acting import as_task
 from .role_values import RoleValues
 from .roles import ROLES
 from .secrets_folder import folder_for
@@ -133,21 +133,10 @@ def given_of(action: ActionBase, task_vars: Mapping[str, Any], values: RoleValue
     )
 
 
-@contextlib.contextmanager
-def hidden(action: ActionBase) -> Iterator[None]:
-    """Within, no module's options stand in the journal of the host: they hold secrets."""
-    task = action._task
-    action._task = task.copy()
-    action._task.no_log = True
-    try:
-        yield
-    finally:
-        action._task = task
-
-
 def called(action: ActionBase, module: str, options: Mapping[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
     """What a module of this collection answers on the host, without the options that it was given."""
-    with hidden(action):
+    # No option stands in the journal of the host: they hold secrets.
+    with as_task(action, no_log=True):
         answer: dict[str, Any] = action._execute_module(
             module_name=f"gaudi3.scale.{module}", module_args=dict(options), task_vars=task_vars
         )

@@ -8,10 +8,12 @@ import re
 from collections.abc import Iterable, Mapping
 
 from .._kinds import exact
-from .._printable import LONGEST, printable
+from .._printable import LONGEST, few, printable
 
 #: No module has more to remark on one node.
 MOST = 64
+#: Nodes that a remark is shown of.
+SHOWN = 4
 _LOOPBACK = re.compile(r"127\.|::1\s")
 
 
@@ -39,6 +41,11 @@ def remarks(answers: Mapping[str, object]) -> dict[str, list[str]]:
                 if node not in nodes:
                     nodes.append(node)
     return found
+
+
+def remark_lines(answers: Mapping[str, object]) -> list[str]:
+    """The same as lines: each sentence behind the first of the nodes that it is said of."""
+    return [f"{few(nodes, SHOWN)}: {remark}" for remark, nodes in remarks(answers).items()]
 
 
 def loopbacks(answers: Mapping[str, object]) -> list[str]:

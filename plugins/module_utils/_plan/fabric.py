@@ -8,9 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .._host.answers import remarks
+from .._host.answers import remark_lines
 from .._kinds import exact, texts
-from .._printable import few
 from .addresses import addresses_here
 from .given import demand_facts, entries, facts, group, host, listed, part, truth
 from .model import Answers, Phase, Question, Values, empty, mapping
@@ -19,8 +18,6 @@ from .run import Run
 CONFIGURATION = "Write the collective library's configuration"
 PORTS = "Bring the external ports up"
 LLDPD = "Run lldpd"
-#: Hosts that a remark is shown of.
-SHOWN = 4
 
 
 def found(values: Values) -> str:
@@ -67,9 +64,7 @@ def environment(values: Values) -> dict[str, Any]:
 
 def _special(values: Values) -> str:
     """The tasks that few hosts need besides; empty for none."""
-    if kind(values) == "gaudi":
-        return "lldp" if truth(values, "fabric_lldp") else ""
-    return "host_tcp" if kind(values) == "host_tcp" else ""
+    return {"gaudi": "lldp" if truth(values, "fabric_lldp") else "", "host_tcp": "host_tcp"}.get(kind(values), "")
 
 
 def remarks_of_all(values: Values) -> list[str]:
@@ -83,7 +78,7 @@ def remarks_of_all(values: Values) -> list[str]:
     # Of several such hosts, collectives go over TCP.
     if found(values) == "host_tcp" and kind(values) == "none":
         said[values("inventory_hostname")] = ["The cards show no network ports: collectives stay within this host."]
-    return [f"{few(hosts, SHOWN)}: {remark}" for remark, hosts in remarks(said).items()]
+    return remark_lines(said)
 
 
 def decide(values: Values) -> Mapping[str, Any]:

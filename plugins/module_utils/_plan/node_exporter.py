@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from .._kinds import exact
+from .._monitoring.service_access import authority
 from .._refusal import Refusal
 from .given import fact, listed, part
 from .model import Values
@@ -65,7 +66,7 @@ def arguments(values: Values) -> list[str]:
     }
     chosen = [str(each) for each in listed(values("node_exporter_collectors"))]
     found = [
-        f"--web.listen-address={f'[{address}]' if ':' in address else address}:{values('node_exporter_port')}",
+        f"--web.listen-address={authority(address, values('node_exporter_port'))}",
         "--web.disable-exporter-metrics",
         "--collector.disable-defaults",
         *(f"--collector.{name}" for name in chosen),

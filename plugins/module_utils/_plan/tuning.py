@@ -8,9 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .._host.answers import remarks
+from .._host.answers import remark_lines
 from .._kinds import exact, texts
-from .._printable import few
 from .._refusal import Refusal
 from .given import demand_facts, entries, fact, facts, host, listed, part, truth
 from .model import Answers, Phase, Question, Values, mapping
@@ -19,8 +18,6 @@ from .run import Run
 SETTINGS = "Set huge pages, CPU governor and NUMA balancing, now and at boot"
 GOVERNOR = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"
 CSTATES = "intel_idle.max_cstate=0"
-#: Hosts that a remark is shown of.
-SHOWN = 4
 
 
 def _kernel(values: Values) -> tuple[int, ...]:
@@ -106,7 +103,7 @@ def _odd(values: Values) -> str:
 def remarks_of_all(values: Values) -> list[str]:
     """What the hosts of the play do not have, each sentence once, behind the hosts that it is said of."""
     said = {name: part(host(values, name), "_tuning_settings", "remarks") for name in values("ansible_play_hosts")}
-    return [f"{few(hosts, SHOWN)}: {remark}" for remark, hosts in remarks(said).items()]
+    return remark_lines(said)
 
 
 def translated(values: Values) -> str:
