@@ -80,9 +80,9 @@ def load_filters() -> None:
     def run(self: Any, play: Any) -> Any:
         # Found once Ansible knows where collections are.
         with contextlib.suppress(ImportError):
-            from ansible_collections.gaudi3.scale.plugins.plugin_utils import loaded_filters
+            from ansible_collections.gaudi3.scale.plugins.plugin_utils import forks
 
-            loaded_filters.load_filters()
+            forks.load_filters()
         return usual(self, play)
 
     TaskQueueManager.run = run  # type: ignore[method-assign]

@@ -105,8 +105,8 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._progress.unreachable
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._secrets_dir import outside_of_the_inventory, state_folder
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.detailed_events import add_detailed_events
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.forks import freeze, load_filters
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.heartbeat import Heartbeat
-from ansible_collections.gaudi3.scale.plugins.plugin_utils.loaded_filters import load_filters
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.login import login_of
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.results import (
     chosen,
@@ -216,15 +216,15 @@ class CallbackModule(Default):
         """A play begins."""
         self._manager = play.get_variable_manager()
         variables = self._manager.get_vars(play=play, include_hostvars=False)
-        groups = variables.get("groups") or {}
         hosts = [str(each) for each in variables.get("ansible_play_hosts_all") or ()]
         self._matched = self._matched or bool(hosts)
         file = str(play.get_path()).rpartition(":")[0]
-        name = printable(play.get_name().strip())
-        self._show_brief(self._begin().play(time.monotonic(), phase_of(file, self._playbook, name), hosts, groups))
+        phase = phase_of(file, self._playbook, printable(play.get_name().strip()))
+        self._show_brief(self._begin().play(time.monotonic(), phase, hosts, variables.get("groups") or {}))
         if self._detailed():
             super().v2_playbook_on_play_start(play)
         self._play = play
+        freeze()
 
     def _show_brief(self, lines: list[Line]) -> None:
         if not self._detailed():
