@@ -87,14 +87,20 @@ MONITORING = ("prometheus", "alertmanager", "grafana", "watch", "monitoring_serv
 SERVICE = "gaudi3.scale.gaudi_monitoring"
 STEPS = ("preflight", "claim", "targets", "run", "verify")
 BEFORE = "a file of Service.before, which the look compares"
+PACKAGE = "the look asks for it"
 PAGES = "the exporters' alone, which are not left out where they have certificates"
 COVERED_THERE = {
     "prometheus": {
-        "Refuse a host that watches another cluster": "the preflight asks it of each host, and changes nothing"
+        "Install the package": PACKAGE,
+        "Refuse a host that watches another cluster": "the preflight asks it of each host, and changes nothing",
     },
-    "grafana": {"Add Grafana's repository": BEFORE, "Fetch the key of Grafana's repository": BEFORE},
+    "alertmanager": {"Install the package": PACKAGE},
+    "grafana": {
+        "Add Grafana's repository": BEFORE,
+        "Fetch the key of Grafana's repository": BEFORE,
+        "Install the package": PACKAGE,
+    },
     "monitoring_service": {
-        "Install the package, its service not yet started: {{ monitoring_service_options.package }}": "it is asked for",
         "Make the folder of the certificate": PAGES,
         "Make the passwords and the certificate, once, on the controller: {{ monitoring_service_options.name }}": PAGES,
         "Say when the certificates end: {{ monitoring_service_options.name }}": PAGES,
