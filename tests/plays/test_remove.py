@@ -34,6 +34,10 @@ BY_HAND = {
     "/opt/gaudi3-scale/torch/bin/python": "",
     "/opt/gaudi3-scale/pytorch-tarballs.json": "{}",
     "/etc/gaudi3-scale/runtime.env": "GC_KERNEL_PATH=/x\n",
+    "/etc/systemd/system/gaudi-node-health.timer": "[Timer]\n",
+    "/etc/systemd/system/gaudi-node-health.service": "[Service]\n",
+    "/etc/systemd/system/gaudi-train-.service.d/gaudi-node-health.conf": "[Service]\n",
+    "/usr/local/lib/gaudi-node-health/gaudi_node_health.py": "",
 }
 KEPT = {JOB: "{}", "/etc/gaudi3-scale/mine.env": "A=1\n", "/var/log/mine": "", "/opt/gaudi3-scale/mine": ""}
 MONITORING = [
@@ -47,6 +51,8 @@ MONITORING = [
     "/etc/gaudi3-scale/watch/password", "/usr/local/lib/gaudi3-watch/gaudi3_watch/pages.py",
     "/etc/systemd/system/gaudi3-watch.service",
 ]  # fmt: skip
+#: Of a host that serves, or that Slurm's controller runs on, and is nothing else.
+APART = ["/opt/gaudi3-serving/bin/python", "/usr/local/lib/gaudi-backup/gaudi_backup.py"]
 DATA = ["/var/lib/prometheus/metrics2/wal", "/var/lib/prometheus/alertmanager/silences", "/var/lib/grafana/grafana.db"]
 
 
@@ -58,6 +64,7 @@ def site(new_cluster: Callable[[], Cluster]) -> Cluster:
     cluster.groups |= {"gaudi": ["gaudi-1"], "gaudi_head": ["gaudi-1"]}
     cluster.add("gaudi-2", "gaudi", cards=0)
     cluster.add("mon", "monitoring", cards=0, system="debian")
+    cluster.add("apart", "serving", "slurm_controller", cards=0, system="debian")
     for host in cluster.hosts.values():
         host.give(packages={**LEFT, "prometheus-node-exporter": "1.3.1-1ubuntu0.22.04.3"})
         host.path("/usr/sbin").mkdir(parents=True)
@@ -154,7 +161,7 @@ def test_the_others_forget_it(site: Cluster, removed: PlaybookRun) -> None:
         (
             "remove.yml",
             {},
-            'gaudi_remove is "": to remove everything from 3 hosts give -e gaudi_remove=all; remove_node.yml takes '
+            'gaudi_remove is "": to remove everything from 4 hosts give -e gaudi_remove=all; remove_node.yml takes '
             "out single nodes.",
         ),
     ],
@@ -181,8 +188,10 @@ def test_everything_is_removed_but_the_data(site: Cluster, removed: PlaybookRun)
         files = {path: known for path, known in written.items() if service in path}
         record = {"files": files, "backups": backups}
         mon.write(f"/etc/gaudi3-scale/written/{service}.json", json.dumps(record))
+    for path in APART:
+        site["apart"].write(path, "1")
     run = site.play(
-        "remove.yml", "--limit", "localhost,gaudi-2,mon", gaudi_remove="all", gaudi_remove_data=["prometheus"],
+        "remove.yml", "--limit", "localhost,gaudi-2,mon,apart", gaudi_remove="all", gaudi_remove_data=["prometheus"],
         gaudi_remove_driver=True,
         alertmanager_package="prometheus-alertmanager", grafana_enabled=True,
     )  # fmt: skip
@@ -200,3 +209,4 @@ def test_everything_is_removed_but_the_data(site: Cluster, removed: PlaybookRun)
     assert not mon.path(backup).exists() and not list(mon.path("/etc/gaudi3-scale/written").iterdir())
     assert set(json.loads((mon.folder / "packages.json").read_text())) == {"nftables", *PACKAGES}
     assert not mon.path("/etc/gaudi3-scale/firewall.nft").exists() and not (mon.folder / "nft").exists()
+    assert [path for path in APART if site["apart"].path(path).exists()] == []
