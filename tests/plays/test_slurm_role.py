@@ -6,7 +6,7 @@ import os
 import subprocess
 
 from .cluster import Cluster
-from .host import Host
+from .host import CHECKOUT, Host
 
 FOLDER = "/usr/local/lib/gaudi-slurm"
 DROP_IN = "/etc/systemd/system/slurmd.service.d/gaudi3-scale.conf"
@@ -96,3 +96,11 @@ def test_what_was_written_is_removed(cluster: Cluster) -> None:
     )
     assert cluster.play(str(play)).returncode == 0
     assert not host.path(FOLDER).exists() and not host.path(DROP_IN).exists()
+
+
+def test_its_variables_are_checked_behind_the_preflight_of_another_playbook(cluster: Cluster) -> None:
+    node(cluster)
+    with_site = (str(CHECKOUT / "playbooks/slurm.yml"), "--skip-tags", "monitoring,train,pytorch")
+    run = cluster.play("preflight.yml", *with_site, slurm_enforce=["everything"])
+    assert run.returncode != 0 and run.changed() == set()
+    assert "slurm_enforce" in run.messages()[-1] and "everything" in run.messages()[-1], run.messages()

@@ -20,9 +20,8 @@ from .jinja import load as trusted
 FILES = sorted([*ROOT.glob("playbooks/**/*.yml"), *ROOT.glob("roles/**/*.yml")])
 #: What a condition of a `meta` task may read as it is: the inventory, the command, and what the controller alone made.
 OWN = {
-    "ansible_host", "ansible_run_tags", "ansible_skip_tags", "firewall_enabled", "gaudi_cluster_address",
-    "inventory_hostname", "trainer_head", "trainer_jobs",
-    "_gaudi_site", "phase_hook",  # names of hosts and phases, which gaudi_site_plan makes
+    "ansible_run_tags", "ansible_skip_tags", "inventory_hostname", "trainer_head", "trainer_jobs",
+    "_gaudi_site", "phase_apart", "phase_hook",  # names of hosts and phases, which gaudi_site_plan makes
 }  # fmt: skip
 #: Lookups that never fail.
 SAFE = ("gaudi3.scale.holds", "gaudi3.scale.first_look", "gaudi3.scale.hook")
