@@ -29,6 +29,9 @@ except ImportError:
 #: A template that is one variable, or one with a default that is a plain text or number.
 _NAME = re.compile(r"\{\{ ?(\w+) ?\}\}")
 _DEFAULT = re.compile(r"\{\{ ?(\w+) \| default\((?:'([^'\\]*)'|(\d+)|(true|false))\) ?\}\}")
+#: One that is the first of two or three variables, or the hosts of a group, or the first of them.
+_FIRST = re.compile(r"\{\{ ?(\w+) \| default\((\w+)(?: \| default\((\w+)\))?\) ?\}\}")
+_GROUP = re.compile(r"\{\{ ?groups\['(\w+)'\] \| default\(\[\]\)( \| first \| default\(''\))? ?\}\}")
 #: One that is a decision of this collection's own, or a part of a variable that is one.
 _DECISION = re.compile(r"\{\{ ?lookup\('gaudi3\.scale\.plan', '(\w+)'\) ?\}\}")
 _PART = re.compile(r"\{\{ ?(_\w+)\.(\w+) ?\}\}")
@@ -108,7 +111,17 @@ class RoleValues:
             return self.decide(decision[1])
         if part and _DECISION.fullmatch(str(self._raw.get(part[1]))) and part[2] in self[part[1]]:
             return self[part[1]][part[2]]
-        return self._default(text) if _DEFAULT.fullmatch(text) else self._evaluated(text)
+        if _DEFAULT.fullmatch(text):
+            return self._default(text)
+        first, group = _FIRST.fullmatch(text), _GROUP.fullmatch(text)
+        known = next((name for name in first.groups() if name in self._raw), None) if first else None
+        if known:
+            return self[known]
+        return self._hosts(group[1], bool(group[2])) if group else self._evaluated(text)
+
+    def _hosts(self, group: str, first: bool) -> Any:
+        hosts = list((self._raw.get("groups") or {}).get(group) or [])
+        return (hosts or [""])[0] if first else hosts
 
     def decide(self, name: str) -> Any:
         """What this collection decides for the host under a name; ``Refusal`` where it cannot."""

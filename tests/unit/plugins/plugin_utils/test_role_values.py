@@ -64,6 +64,12 @@ def test_what_names_a_variable_alone_or_has_a_plain_default_compiles_no_template
         six="{{ two | default(true) }}",
     )
     assert (ours["one"], ours["four"], ours["six"]) == ("x", 7, "x")
+    chain = "{{ nowhere | default(ansible_host | default(inventory_hostname)) }}"
+    head = "{{ groups['%s'] | default([]) | first | default('') }}"
+    ours, counted = values(
+        address=chain, head=head % "gaudi_head", none=head % "nobody", all="{{ groups['gaudi'] | default([]) }}"
+    )
+    assert (ours["address"], ours["head"], ours["none"], ours["all"]) == ("10.0.0.1", "gaudi-1", "", ["gaudi-1"])
     assert counted.texts == []
 
 
