@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.boards import find
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.report import read
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
@@ -43,10 +44,11 @@ RETURN = r"""
 _value:
   description:
     - C(unread) says why the answer cannot be read, and is empty where it can. C(fit) says whether collectives with
-      other nodes may run, and C(unfit) why not. C(cards) is how many cards were read, and C(board) of which kind.
+      other nodes may run, and C(unfit) why not. C(cards) is how many cards were read, and C(generation) of which
+      generation - V(gaudi2), V(gaudi3), or an empty text where the board is not known.
     - C(said) has the verdicts and the errors in words. The rest has the names of the answer.
   type: dict
-  sample: {unread: "", fit: true, unfit: "", cards: 8, board: HL-325L, said: []}
+  sample: {unread: "", fit: true, unfit: "", cards: 8, generation: gaudi3, said: []}
 """
 
 
@@ -56,7 +58,8 @@ def health_report(answer: Any) -> dict[str, Any]:
         found = read(answer)
     except Refusal as error:
         why = str(error).rstrip(".")
-        return {"unread": why, "fit": False, "unfit": why, "cards": 0, "board": "", "said": []}
+        return {"unread": why, "fit": False, "unfit": why, "cards": 0, "generation": "", "said": []}
+    board = find(found.versions.get("board"))
     said = [each.message for each in (*found.verdicts, *found.errors)]
     first = [each.message for each in found.verdicts if each.drains] + [each.message for each in found.errors]
     unfit = first[0] if first else "no card was read" if not found.cards else "a process holds a card"
@@ -66,7 +69,7 @@ def health_report(answer: Any) -> dict[str, Any]:
         "fit": found.is_fit_for_search,
         "unfit": "" if found.is_fit_for_search else unfit,
         "cards": found.cards,
-        "board": found.versions.get("board", ""),
+        "generation": board.generation if board else "",
         "said": said,
     }
 

@@ -98,7 +98,11 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._variables.given impo
     plain,
 )
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.hooks import differing_problem, hooks_problem
-from ansible_collections.gaudi3.scale.plugins.module_utils._variables.inventory import Inventory, inventory_problem
+from ansible_collections.gaudi3.scale.plugins.module_utils._variables.inventory import (
+    DEFAULT_SOURCE,
+    Inventory,
+    inventory_problem,
+)
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.names import (
     OF_PLAYBOOKS,
     unread_variables,
@@ -348,5 +352,5 @@ def files(source: str) -> Iterator[str]:
         for name in sorted(os.listdir(source)):
             if not IGNORED.search(os.fsencode(name)):
                 yield from files(os.path.join(source, name))
-    elif source != "/etc/ansible/hosts" or os.path.exists(source):
+    elif source != DEFAULT_SOURCE or os.path.exists(source):
         yield source

@@ -19,7 +19,6 @@ SQLITE = "sqlite"
 TSDB = "tsdb"
 #: A database of MariaDB; its path is the database's name.
 SQL = "sql"
-WAYS = (TREE, SQLITE, TSDB, SQL)
 
 
 #: What the name of an item does not have.

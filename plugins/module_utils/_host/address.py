@@ -50,3 +50,8 @@ def names_of(host: str, variables: Mapping[str, Any]) -> list[str]:
     """The names and addresses that are a host's, in their usual forms."""
     given = (host, cluster_address(host, variables))
     return list(dict.fromkeys(found.lower().rstrip(".") for each in given if (found := single_host(each))))
+
+
+def authority(address: str, port: object) -> str:
+    """Address and port as a URL has them: an address of IPv6 stands in brackets."""
+    return f"[{address}]:{port}" if ":" in address and not address.startswith("[") else f"{address}:{port}"

@@ -7,17 +7,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from .._host.address import authority
 from .._progress.unreachable import Login
 
 #: Services by the user who logs in, and their names for people.
 TITLES = {"prometheus": "Prometheus", "watch": "The cluster on one page"}
 #: Why a page that is in order has red rows.
 RED = "Its targets of the job training are red while no job runs: that is no fault."
-
-
-def authority(address: str, port: object) -> str:
-    """Address and port as a URL has them: an address of IPv6 stands in brackets."""
-    return f"[{address}]:{port}" if ":" in address and not address.startswith("[") else f"{address}:{port}"
 
 
 def ways(address: str, port: object, secrets: str, folder: str, login: Login, service: str) -> Sequence[str]:

@@ -14,12 +14,10 @@ from .._data.index import check_key
 from .._data.remote import is_secret
 from .._printable import printable
 from .._refusal import Refusal
-from .given import entries, listed
+from .given import entries, listed, size_in_bytes
 from .model import Values
 
 OPTIONS = "ro,nosuid,nodev,noexec"
-_UNITS = {"M": 1024**2, "G": 1024**3, "T": 1024**4}
-_SIZE = re.compile(r"([0-9]{1,9})([MGT])")
 _PATH = re.compile(r"(/[A-Za-z0-9_][A-Za-z0-9._-]*)+")
 _SHARE = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][A-Za-z0-9._-]*):/[^\s%\\\"']*")
 _WORDS = re.compile(r"[A-Za-z0-9._=,:/-]+")
@@ -44,9 +42,9 @@ def unit_text(mount: Mapping[str, Any]) -> str:
 
 def budget(values: Values) -> int:
     """Bytes that all sets may take; 0 for no limit, and -1 for what is no size."""
-    text = str(values("data_budget") or "")
-    found = _SIZE.fullmatch(text)
-    return int(found[1]) * _UNITS[found[2]] if found else -1 if text else 0
+    given = values("data_budget") or ""
+    found = size_in_bytes(given)
+    return found if found is not None else -1 if given else 0
 
 
 def _sets(values: Values) -> list[dict[str, Any]]:

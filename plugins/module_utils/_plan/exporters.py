@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .._host.address import authority
 from .._host.service_state import is_unchanged
 from .._jobs.rules import number
 from .._kinds import exact
@@ -127,7 +128,7 @@ def url(values: Values) -> str:
     """The page that the exporter of the cards answers."""
     address = str(values("hpu_exporter_address"))
     page = "healthz" if values("hpu_exporter_kind") == "hl_smi" else "metrics"
-    return f"http://{f'[{address}]' if ':' in address else address}:{values('hpu_exporter_port')}/{page}"
+    return f"http://{authority(address, values('hpu_exporter_port'))}/{page}"
 
 
 def cards_listen(values: Values) -> dict[str, Any]:

@@ -4,14 +4,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Optional
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from .._kinds import exact
 from .._refusal import Refusal
 from .model import Values
+
+_SIZE = re.compile(r"([0-9]{1,9})([MGT])")
 
 
 def truth(values: Values, name: str) -> bool:
@@ -67,6 +70,12 @@ def part(value: object, *names: str) -> Any:
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
+
+
+def size_in_bytes(text: object) -> Optional[int]:
+    """Bytes of a size such as 500G or 2T; None for what is none."""
+    found = _SIZE.fullmatch(str(text))
+    return int(found[1]) * 1024 ** (2 + "MGT".index(found[2])) if found else None
 
 
 def merged(*given: Mapping[str, Any]) -> dict[str, Any]:

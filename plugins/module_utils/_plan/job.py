@@ -10,6 +10,7 @@ import os.path
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .._host.address import cluster_address
 from .._jobs import image as images
 from .._jobs.config_paths import config_paths
 from .._jobs.rules import number
@@ -237,8 +238,8 @@ def peers(values: Values) -> list[str]:
 
 def head_address(values: Values) -> Any:
     """Where the nodes of the job meet."""
-    head = host(values, values("trainer_head"))
-    return head.get("gaudi_cluster_address", head.get("ansible_host", values("trainer_head")))
+    head = values("trainer_head")
+    return cluster_address(head, host(values, head))
 
 
 def decide(values: Values) -> Mapping[str, Any]:

@@ -9,12 +9,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .._host.address import cluster_address, single_ip
+from .._host.address import authority, cluster_address, single_ip
 from .._logs import units
 from .._logs.questions import UPLOAD, VENDOR, seconds
 from .._refusal import Refusal
 from . import shipped
-from .given import fact, group, host, truth
+from .given import fact, group, host, size_in_bytes
 from .model import Values
 
 FOLDER = "/usr/local/lib/gaudi-logs"
@@ -41,8 +41,6 @@ PROGRAMS: Mapping[str, tuple[str, ...]] = {
 #: A certificate's name has no more characters.
 LONGEST_NAME = 64
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_SIZE = re.compile(r"([0-9]{1,9})([MGT])")
-_UNITS = {"M": 1024**2, "G": 1024**3, "T": 1024**4}
 _PATH = re.compile(r"/[A-Za-z0-9._/-]+")
 
 
@@ -63,14 +61,7 @@ def _address(values: Values) -> str:
 
 def _listen(values: Values) -> str:
     """Address and port, as systemd and addresses of the web have them."""
-    address = _address(values)
-    return f"[{address}]:{values('logs_port')}" if ":" in address else f"{address}:{values('logs_port')}"
-
-
-def _bytes(text: object) -> int:
-    """How many bytes a size is; 0 for what is none."""
-    found = _SIZE.fullmatch(str(text))
-    return int(found[1]) * _UNITS[found[2]] if found else 0
+    return authority(_address(values), values("logs_port"))
 
 
 def _age(text: object) -> int:
@@ -95,7 +86,7 @@ def problems(values: Values) -> list[str]:
         return ["No host is in the group monitoring, where the nodes' logs are collected: put one into it."]
     if where not in group(values, "all"):
         return [f"logs_collector is {where}, which is no host of the inventory: name one that is."]
-    size, least = _bytes(values("logs_retention_size")), units.OF_A_FILE * len(nodes)
+    size, least = size_in_bytes(values("logs_retention_size")) or 0, units.OF_A_FILE * len(nodes)
     address = _address(values)
     checks = {
         f"{name} runs {fact(values, 'distribution')}, whose package of systemd-journal-remote is not known: name it in "
@@ -111,7 +102,7 @@ def problems(values: Values) -> list[str]:
         f"logs_retention_size is {values('logs_retention_size')}, and {len(nodes)} nodes have {least // 1024**2} MB of "
         f"files that are still written: give {least * 2 // 1024**2}M or more.": 0 < size < 2 * least,
         f'logs_node_size is "{values("logs_node_size")}": write a number and one of M, G and T, such as 4G, or leave '
-        "it empty.": bool(values("logs_node_size")) and not _bytes(values("logs_node_size")),
+        "it empty.": bool(values("logs_node_size")) and not size_in_bytes(values("logs_node_size")),
         f'logs_jobs_dir is "{values("logs_jobs_dir")}": give a path of letters, digits, dots, hyphens, underscores '
         "and slashes.": not _PATH.fullmatch(str(values("logs_jobs_dir"))),
         f"The name {name} cannot be that of a certificate: name the host in the inventory with at most {LONGEST_NAME} "
@@ -141,7 +132,7 @@ def _unit(name: str, content: str) -> dict[str, Any]:
 
 def _collects(values: Values) -> dict[str, Any]:
     """The files of a host that collects, for the service and for the timer that deletes."""
-    size, age = _bytes(values("logs_retention_size")), _age(values("logs_retention_time"))
+    size, age = size_in_bytes(values("logs_retention_size")) or 0, _age(values("logs_retention_time"))
     command = f'{units.HEADER_OF_A_SCRIPT}exec /usr/bin/python3 -s {FOLDER}/gaudi_logs.py "$@"\n'
     reader = [{**each, "restart": False} for each in _program("gaudi_logs")]
     reader.append({"path": COMMAND, "content": command, "mode": "0755", "restart": False})
@@ -182,7 +173,6 @@ def decide(values: Values) -> Mapping[str, Any]:
         "problem": "",
         "collects": name == collector(values),
         "sends": name in group(values, "gaudi"),
-        "forwards": truth(values, "logs_vendor"),
         "address": _address(values),
         "names": [name, str(values("logs_address"))],
         "secret_files": [f"{units.CERTIFICATES}/{file}" for file in units.FILES.values()],

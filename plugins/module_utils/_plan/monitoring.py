@@ -16,10 +16,9 @@ from typing import Any, ClassVar, Optional, Protocol
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from .._credentials import Certificate
-from .._host.address import names_of
+from .._host.address import authority, names_of
 from .._host.service_state import is_unchanged
 from .._monitoring.secrets import Secrets, Wanted
-from .._monitoring.service_access import authority
 from .._monitoring.texts import certificates_page
 from .._refusal import Refusal
 from .model import Answers, Values, mapping

@@ -7,8 +7,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from .._host.address import authority
 from .._kinds import exact
-from .._monitoring.service_access import authority
 from .._refusal import Refusal
 from .given import fact, listed, part
 from .model import Values

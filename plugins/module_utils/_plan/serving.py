@@ -9,9 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .._host.address import cluster_address, single_host
+from .._host.address import authority, cluster_address, single_host
 from .._jobs.container import check_image
-from .._monitoring.service_access import authority
 from .._refusal import Refusal
 from .._serving import balancer, folder, unit, versions
 from . import shipped
@@ -55,8 +54,7 @@ def peers(values: Values) -> dict[str, str]:
     own = str(values("inventory_hostname"))
     if not truth(values, "serving_peers"):
         return {}
-    gone = str(values("gaudi_remove") or "").split(",")
-    names = [each for each in group(values, "serving") if each != own and each not in gone]
+    names = [each for each in group(values, "serving") if each != own]
     return {each: str(cluster_address(each, host(values, each))) for each in names}
 
 
@@ -105,7 +103,7 @@ def problems(values: Values) -> list[str]:
         ): bool(hidden),
         f"{', '.join(taken)} of the group serving has a name that the balancer cannot use (replica-1 and its like are "
         "the replicas): give letters, digits, dots, hyphens and underscores.": bool(taken),
-        "serving_cards is no number from 1 to 8: correct it.": not 0 < _number(values, "serving_cards") < 9,
+        f"serving_cards is {values('serving_cards')}: give 1 to 8.": not 0 < _number(values, "serving_cards") < 9,
         f"serving_replicas {values('serving_replicas')} times serving_cards {values('serving_cards')} is more than 8 "
         "cards: lower one of them.": engine == "vllm-gaudi"
         and _number(values, "serving_replicas") * _number(values, "serving_cards") > 8,

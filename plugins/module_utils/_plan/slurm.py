@@ -29,7 +29,7 @@ def files(values: Values) -> list[dict[str, Any]]:
         "engine/__init__.py": ("", "0644"),
         **{
             f"engine/{name}": (shipped.content_of(f"plugins/module_utils/{name}"), "0644")
-            for name in sorted({*shipped.health_sources(), *SOURCES})
+            for name in sorted({*shipped.HEALTH_SOURCES, *SOURCES})
         },
         **{name: (text, "0755") for name, text in conf.programs(options=options).items()},
     }

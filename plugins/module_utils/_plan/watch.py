@@ -14,8 +14,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from .._host.address import authority
 from .._monitoring.secrets import Secrets
-from .._monitoring.service_access import authority
 from .._refusal import Refusal
 from .model import Answers, mapping
 from .monitoring import File, Part, Service, certificate_of

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .._monitoring.service_access import authority
+from .._host.address import authority
 
 FOLDER = "/etc/gaudi3-scale/serving"
 RUNTIME = "/run/gaudi3-serving-balancer"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import yaml
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan import shipped
 
 from .programs import ROOT, sources_of
 
 
 def test_every_import_of_the_program_is_brought_along() -> None:
-    role = yaml.safe_load((ROOT / "roles/node_health/vars/main.yml").read_text())
-    assert role["_node_health_sources"] == sources_of(ROOT / "roles/node_health/files/gaudi_node_health.py")
+    assert [*shipped.HEALTH_SOURCES] == sources_of(ROOT / "roles/node_health/files/gaudi_node_health.py")

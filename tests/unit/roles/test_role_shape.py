@@ -68,6 +68,7 @@ def test_a_role_has_the_common_shape(role: str) -> None:
     assert (ROLES / role / "README.md").read_text().startswith(f"# Role `gaudi3.scale.{role}`\n")
     described = yaml.safe_load((ROLES / role / "meta/argument_specs.yml").read_text())["argument_specs"]
     assert all(each.get("short_description") for each in described.values())
+    assert [name for name in described if name not in there] == [], "no such entry point"
     if role not in SHARED:
         for task in yaml.safe_load((ROLES / role / "tasks/main.yml").read_text()):
             assert any(tag == role for tag in task["tags"]), f"{task['name']}: --tags {role} leaves it out"

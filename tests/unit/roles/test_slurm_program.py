@@ -19,7 +19,7 @@ from .programs import ROOT, sources_of
 def test_every_import_of_the_program_is_brought_along() -> None:
     needed = set(sources_of(ROOT / "roles/slurm/files/gaudi_slurm.py"))
     assert set(slurm.SOURCES) <= needed, "a file that nothing imports"
-    assert needed <= {*shipped.health_sources(), *slurm.SOURCES}
+    assert needed <= {*shipped.HEALTH_SOURCES, *slurm.SOURCES}
 
 
 #: A controller that does not answer so often to a requeue, and then as it says.

@@ -62,9 +62,8 @@ def test_extras_bring_what_they_require_once() -> None:
 
 
 def test_the_examination_brings_its_engine_and_restarts_nothing() -> None:
-    given = {"_node_health_folder": "/opt/health", "_node_health_sources": ["_cards/pci.py"]}
-    program, package, engine = shipped.health_program(given.get)
+    program, package, *engine = shipped.health_program({"_node_health_folder": "/opt/health"}.get)
     assert (program["path"], package["content"]) == ("/opt/health/gaudi_node_health.py", "")
-    assert engine["path"] == "/opt/health/engine/_cards/pci.py"
-    assert engine["content"] == (ROOT / "plugins/module_utils/_cards/pci.py").read_text(encoding="utf-8")
-    assert not any(each["restart"] for each in (program, package, engine))
+    (pci,) = (each for each in engine if each["path"] == "/opt/health/engine/_cards/pci.py")
+    assert pci["content"] == (ROOT / "plugins/module_utils/_cards/pci.py").read_text(encoding="utf-8")
+    assert not any(each["restart"] for each in (program, package, *engine))
