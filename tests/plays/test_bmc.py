@@ -47,7 +47,9 @@ def test_what_controllers_say_is_summed_up_and_served_and_a_silent_one_fails(
     )
     assert lines[1].startswith("gaudi-2: The management controller at 127.0.0.1:1 cannot be read: ")
     assert len(lines) == 2
-    assert run.messages()[-1] == "The management controller of gaudi-2 was not read."
+    assert run.messages()[-1] == (
+        "The management controller of gaudi-2 was not read: the summary above says why; repair that and run again."
+    )
     page = (folder / "gaudi-bmc.prom").read_text()
     assert 'gaudi_bmc_card_alert{field="Watchdog.Heartbeat",name="HEARTBEAT",node="gaudi-1",' in page
     assert 'node="gaudi-2"' not in page
