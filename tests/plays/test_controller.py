@@ -46,3 +46,19 @@ def test_the_wheel_is_brought_to_a_node_that_has_it_not(cluster: Cluster, wheel:
     assert asked == [f"setpriv {identity} -- {root}/venv/bin/python -I -c import torch, habana_frameworks.torch"]
     installed = sorted(path.name for path in Path(root).rglob("gaudi3-train*") if path.is_file())
     assert installed == ["gaudi3-train"], list(Path(root).rglob("*"))
+
+
+def test_a_first_host_without_the_trainer_leaves_it_to_the_others(cluster: Cluster, wheel: str) -> None:
+    """It builds for all, though nothing is installed on it: one is drained, the other has a state of its own."""
+    cluster.gaudi(2, cards=0, variables={"trainer_cards": 8})
+    cluster.variables["gaudi-1"]["trainer_state"] = "stopped"
+    cluster.all |= {"trainer_wheel": wheel, "trainer_user": "nobody", "pytorch_state": "preinstalled"}
+    root = cluster.folder / "opt"
+    cluster.variables["gaudi-2"]["trainer_root"] = str(root)
+    for nodes in (["gaudi-2"], ["gaudi-1", "gaudi-2"]):
+        given = {"trainer_nodes": nodes, "trainer_head": "gaudi-2"}
+        run = cluster.role("trainer", "--tags", "trainer_install", facts=False, **given)
+        assert run.returncode == 0, run.messages()
+        ran = [(host, name.rpartition(" : ")[2]) for host, name, result in run.results() if not result.get("skipped")]
+        assert [host for host, name in ran if name == "Install the trainer"] == ["gaudi-2"], ran
+    assert (root / "venv/bin/gaudi3-train").is_file()

@@ -72,6 +72,7 @@ DECISIONS: Mapping[str, Callable[[Values], Any]] = {
     "trainer": job.decide,
     "trainer_again": job_progress.again,
     "trainer_awaited": job_progress.awaited,
+    "trainer_builds": job.builds,
     "trainer_choice": job_progress.choose,
     "trainer_index_plain_http": mirror.trainer_index_plain_http,
     "trainer_index_url": mirror.trainer_index_url,

@@ -21,6 +21,8 @@ from .run import Run
 #: Where the certificate of the page of metrics is.
 TLS = "/etc/gaudi3-scale/trainer"
 RELEASE = "1.23.0-695"
+#: States of a job with which nodes have the trainer.
+INSTALLED = ("started", "finished")
 #: What a job of trainer_jobs can say for itself, in place of the variables of these names behind trainer_.
 KEYS = (
     *("nodes", "head", "state", "config", "command", "chdir", "dataset", "data_sets", "node_config"),
@@ -40,7 +42,17 @@ KEYS = (
 
 def installs(values: Values) -> bool:
     """Whether nodes have the trainer."""
-    return values("trainer_state") in ("started", "finished")
+    return values("trainer_state") in INSTALLED
+
+
+def builds(values: Values) -> bool:
+    """Whether any host of the play has the trainer: the first asks, which may be the one that has not."""
+    own = host(values, str(values("inventory_hostname"))).get("trainer_state")
+    if installs(values) or own != values("trainer_state"):
+        # What the inventory does not say, the play says, of all hosts the same.
+        return installs(values)
+    others = [host(values, name).get("trainer_state", "finished") for name in listed(values("ansible_play_hosts_all"))]
+    return any(state in INSTALLED for state in others)
 
 
 def runs(values: Values) -> bool:

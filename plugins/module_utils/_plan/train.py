@@ -13,7 +13,7 @@ from .._jobs.answers import Offer
 from .._jobs.card_choice import job_modules
 from . import job as of_role
 from . import pytorch
-from .given import truth
+from .given import part, truth
 from .model import Answers, Phase, Question, Values, mapping
 from .run import Run
 
@@ -33,7 +33,7 @@ def _installs(run: Run, values: Values) -> bool:
 def _plainly(values: Values) -> bool:
     """Whether nothing is done but to make the user and to install the wheel."""
     return (
-        bool(values("_trainer_built"))
+        bool(part(values("_trainer_built"), "path"))
         and not of_role.contained(values)
         and not truth(values, "trainer_tls")
         and values("trainer_gid") is None

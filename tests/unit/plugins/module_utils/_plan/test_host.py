@@ -115,6 +115,13 @@ def test_a_host_that_is_as_wanted_is_asked_twice_and_left_out_of_all() -> None:
     assert found["pytorch"] == {"root": "/opt/gaudi3-scale", "release": "1.23.0-695"}
 
 
+@pytest.mark.parametrize("built", [None, {}, {"skipped": True, "changed": False}])
+def test_no_node_is_asked_for_a_trainer_that_was_not_built(built: dict[str, Any] | None) -> None:
+    access = node({"_trainer_built": built})
+    assert plan(access)["problem"] == ""
+    assert not {"account", "trainer"} & {name for asked in access.asked for name in asked}
+
+
 def test_no_details_are_asked_where_the_driver_has_to_be_changed() -> None:
     access = node(answers={"driver": {"loaded": ["habanalabs"]}})
     assert plan(access)["leave"] == ["tuning", "pytorch"]
