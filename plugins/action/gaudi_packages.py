@@ -5,13 +5,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Optional
 
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._host.packages import (
     ARGUMENT_SPEC,
+    SOURCES,
     Wanted,
+    is_new,
     query,
     version_of,
 )
@@ -33,27 +36,45 @@ class ActionModule(ActionBase):
         wanted = Wanted(given["name"], given["cache_valid_time"], given["new_source"], given["start"])
         if not given["ask_version"]:
             return self._installed(wanted)
-        version = self._version(wanted)
+        version = "" if wanted.pinned else self._version(wanted)
         if version:
             return {"changed": False, "version": version}
         answer = self._installed(wanted)
         return {**answer, "version": "" if answer.get("failed") else self._version(wanted)}
 
     def _installed(self, wanted: Wanted) -> dict[str, Any]:
+        """Install them; read the sources again where one is newer than the lists, as a run before left it."""
+        answer = self._packages(wanted)
+        said = str(answer.get("msg"))
+        if not answer.get("failed") or answer.get("unreachable"):
+            return answer
+        if not self._task.check_mode:
+            if wanted.new_source or not wanted.unknown(said) or not self._is_new():
+                return answer
+            return self._packages(replace(wanted, new_source=True))
+        if wanted.unbound(said):
+            listed = self._asked("ansible.builtin.command", {"argv": wanted.installed()})
+            return {"changed": wanted.missing(listed.get("stdout"))}
+        return {"changed": True} if wanted.unknown(said) and self._is_fetched(wanted) else answer
+
+    def _packages(self, wanted: Wanted) -> dict[str, Any]:
         options = {"name": list(wanted.names), "state": "present"}
         # The module finds out which manager the host has.
         defaults = [*(self._task.module_defaults or ()), {"ansible.builtin.apt": wanted.apt()}]
-        answer = acted(self, "ansible.builtin.package", options, self._vars, module_defaults=defaults)
-        # Where the lists are fresh, the run itself would fetch none either, and what they lack stays unknown.
-        if answer.get("failed") and self._task.check_mode and not answer.get("unreachable"):
-            lists = {} if wanted.new_source else self._asked("ansible.builtin.find", wanted.lists())
-            if wanted.may_come(str(answer.get("msg")), lists):
-                return {"changed": True}
-        return answer
+        return acted(self, "ansible.builtin.package", options, self._vars, module_defaults=defaults)
+
+    def _is_fetched(self, wanted: Wanted) -> bool:
+        """Whether the run itself would read the sources. Otherwise what the lists lack stays unknown."""
+        if wanted.new_source or self._asked("ansible.builtin.find", wanted.lists()).get("matched") == 0:
+            return True
+        return self._is_new()
+
+    def _is_new(self) -> bool:
+        return is_new(self._asked("ansible.builtin.find", SOURCES))
 
     def _version(self, wanted: Wanted) -> str:
         facts = self._vars.get("ansible_facts") or {}
-        command = query(str(facts.get("os_family")), wanted.names[0])
+        command = query(str(facts.get("os_family")), wanted.first)
         if command is None:
             return ""
         return version_of(self._asked("ansible.builtin.command", {"argv": command}).get("stdout"))

@@ -14,8 +14,10 @@ author:
 description:
   - Installs packages with M(ansible.builtin.package), of apt with fresh lists and without what is only recommended. All
     in one task, as each costs the controller CPU time for each host.
-  - A dry run reads no sources. A package that apt does not know is no error there where its lists are not fresh, or a
-    source would be new to them.
+  - Where apt's lists lack a package and a source is newer than they are, the sources are read again, however fresh the
+    lists are.
+  - A dry run reads no sources. A package that apt does not know is no error there where the run itself would read them.
+    Without python3-apt, which the run installs, it asks dpkg which of the packages are there.
 options:
   name:
     description: Names of the packages, with a version behind C(=) where the package manager takes one.
@@ -35,7 +37,9 @@ options:
     type: bool
     default: true
   ask_version:
-    description: Asks for the version of the first package, and does nothing more where one is installed.
+    description:
+      - Asks for the version of the first package, and does nothing more where one is installed. Whether it is the right
+        one is left to the package manager where its name has a version.
     type: bool
     default: false
 attributes:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,15 +19,28 @@ ARGUMENT_SPEC: dict[str, Any] = {
 }
 #: How apt says that it knows no such package. Its lists may be old, or of before a source was added.
 _UNKNOWN = r"(?:No package matching '|no available installation candidate for )(?:{names})(?![\w.+-])"
+#: How apt's module says that it cannot predict anything without its bindings, which the run itself installs.
+_UNBOUND = re.compile("python3?-apt must be installed to use check mode")
+#: What dpkg is asked then.
+_INSTALLED = ("dpkg-query", "--show", "--showformat", "${Package} ${Version} ${db:Status-Status}\n")
+#: A name, and what may stand behind it: a version or a pattern of one, or bounds.
+_NAME = re.compile(r"\s*(?P<name>[^\s=<>]+)\s*(?:==?\s*(?P<version>[^\s=<>]+))?(?P<more>.*)", re.DOTALL)
 #: State and version of one package, in each family's words.
 _QUERY = {
     "Debian": ("dpkg-query", "--show", "--showformat", "${Version} ${db:Status-Status}"),
     "RedHat": ("rpm", "--query", "--queryformat", "%{VERSION} installed"),
 }
 #: Where apt notes that it has read its sources, and the lists themselves.
+_STAMP, _LISTS = "/var/lib/apt/periodic/update-success-stamp", "/var/lib/apt/lists"
 LISTS = {
     "paths": ["/var/lib/apt/periodic", "/var/lib/apt"],
     "patterns": ["update-success-stamp", "lists"],
+    "file_type": "any",
+}
+#: The same, and the sources.
+SOURCES = {
+    "paths": [*LISTS["paths"], "/etc/apt", "/etc/apt/sources.list.d"],
+    "patterns": [*LISTS["patterns"], "*.list", "*.sources"],
     "file_type": "any",
 }
 
@@ -57,12 +71,58 @@ class Wanted:
         """Options of ansible.builtin.find that finds lists which are fresh."""
         return {**LISTS, "age": f"-{max(self.cache_valid_time, 1)}s"}
 
-    def may_come(self, said: str, lists: Mapping[str, Any]) -> bool:
-        """Whether a package that a dry run does not find may be there for the run itself, which reads the sources."""
-        if not self.new_source and lists.get("matched") != 0:
-            return False
-        names = "|".join(re.escape(re.split("[=<>]", name)[0]) for name in self.names)
+    def unknown(self, said: str) -> bool:
+        """Whether apt knows one of them not at all."""
+        names = "|".join(re.escape(_split(name)[0]) for name in self.names)
         return bool(re.search(_UNKNOWN.format(names=names), said))
+
+    def unbound(self, said: str) -> bool:
+        """Whether apt's module predicts nothing, as its bindings are not there."""
+        return bool(_UNBOUND.search(said))
+
+    def installed(self) -> list[str]:
+        """The command that lists which of them are there."""
+        return [*_INSTALLED, *(_split(name)[0] for name in self.names)]
+
+    def missing(self, listed: object) -> bool:
+        """Whether one of them is not there as it is wanted, from what that command printed."""
+        lines = [line.split() for line in listed.splitlines()] if isinstance(listed, str) else []
+        there = {words[0]: words[1] for words in lines if len(words) == 3 and words[2] == "installed"}
+        return not all(
+            name in there and not more and fnmatch.fnmatchcase(there[name], version or "*")
+            for name, version, more in map(_split, self.names)
+        )
+
+    @property
+    def first(self) -> str:
+        """Name of the first, without a version."""
+        return _split(self.names[0])[0]
+
+    @property
+    def pinned(self) -> bool:
+        """Whether not any version of the first will do."""
+        _name, version, more = _split(self.names[0])
+        return bool(version or more)
+
+
+def _split(name: str) -> tuple[str, str, str]:
+    """Name, version and what else is said of it."""
+    found = _NAME.match(name)
+    return (found["name"], found["version"] or "", found["more"]) if found else (name, "", "")
+
+
+def is_new(answer: Mapping[str, Any]) -> bool:
+    """Whether a source was written after apt has read them, from what was found of both."""
+    files = answer.get("files")
+    found = [each for each in files if isinstance(each, Mapping)] if isinstance(files, list) else []
+    read = {path: _seconds(each, "mtime") for each in found for path in (_STAMP, _LISTS) if each.get("path") == path}
+    written = [_seconds(each, "ctime") for each in found if str(each.get("path")).startswith("/etc/apt/")]
+    return max(written, default=0) > read.get(_STAMP, read.get(_LISTS, 0))
+
+
+def _seconds(file: Mapping[str, Any], name: str) -> float:
+    found = file.get(name)
+    return found if isinstance(found, (int, float)) else 0
 
 
 def query(family: str, name: str) -> Optional[list[str]]:

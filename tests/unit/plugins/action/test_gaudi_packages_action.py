@@ -17,9 +17,12 @@ CLEANED: tuple[str, dict[str, Any], bool] = ("cleanup", {}, False)
 class Play:
     """One task on a host that answers the package module, queries of a version and looks at lists."""
 
-    def __init__(self, package: dict[str, Any], versions: tuple[str, ...] = (), lists: int = 0) -> None:
+    def __init__(
+        self, *packages: dict[str, Any], versions: tuple[str, ...] = (), lists: int = 0, source: float = 0
+    ) -> None:
+        """``source`` is when a source was written; apt read them at 50. The last of ``packages`` is answered again."""
         self.asked: list[tuple[str, dict[str, Any], bool]] = []
-        self.package, self.versions, self.lists = package, list(versions), lists
+        self.packages, self.versions, self.lists, self.source = list(packages), list(versions), lists, source
 
     def run(self, check: bool = False, **arguments: Any) -> dict[str, Any]:
         task = MagicMock(args={"name": ["exporter"], **arguments}, check_mode=check, async_val=0)
@@ -32,12 +35,16 @@ class Play:
 
         def package(_name: str, task: Any, **_given: Any) -> Any:
             self.asked.append(("package", {**task.args, "defaults": task.module_defaults}, task.check_mode))
-            return MagicMock(run=lambda task_vars: dict(self.package), cleanup=lambda: self.asked.append(CLEANED))
+            answer = self.packages.pop(0) if len(self.packages) > 1 else self.packages[0]
+            return MagicMock(run=lambda task_vars: dict(answer), cleanup=lambda: self.asked.append(CLEANED))
 
         def execute(module_name: str, module_args: dict[str, Any], task_vars: Any) -> dict[str, Any]:
             self.asked.append((module_name.rpartition(".")[2], module_args, plugin._task.check_mode))
             if module_name.endswith("find"):
-                return {"matched": self.lists}
+                if "age" in module_args:
+                    return {"matched": self.lists}
+                times = {"/var/lib/apt/lists": 50.0, "/etc/apt/sources.list.d/a.sources": self.source}
+                return {"files": [{"path": path, "mtime": at, "ctime": at} for path, at in times.items()]}
             return {"rc": 0, "stdout": self.versions.pop(0)}
 
         loader.action_loader.get = package
@@ -52,13 +59,13 @@ class Play:
 
 
 def test_one_that_is_installed_is_asked_for_its_version_alone() -> None:
-    play = Play({"changed": True}, ("1.7.0-1 installed",))
+    play = Play({"changed": True}, versions=("1.7.0-1 installed",))
     assert play.run(ask_version=True) == {"changed": False, "version": "1.7.0-1"}
     assert play.modules == ["command"]
 
 
 def test_one_that_is_missing_is_installed_and_asked_for_its_version() -> None:
-    play = Play({"changed": True, "stdout": "..."}, ("", "1.7.0-1 installed"))
+    play = Play({"changed": True, "stdout": "..."}, versions=("", "1.7.0-1 installed"))
     assert play.run(ask_version=True, start=False) == {"changed": True, "stdout": "...", "version": "1.7.0-1"}
     assert play.modules == ["command", "package", "cleanup", "command"]
     assert (play.asked[1][1]["name"], play.asked[1][1]["state"]) == (["exporter"], "present")
@@ -68,7 +75,7 @@ def test_one_that_is_missing_is_installed_and_asked_for_its_version() -> None:
 
 
 def test_a_version_is_asked_in_a_dry_run_too() -> None:
-    play = Play({"changed": True}, ("", ""))
+    play = Play({"changed": True}, versions=("", ""))
     assert play.run(check=True, ask_version=True) == {"changed": True, "version": ""}
     assert [(name, check) for name, _options, check in play.asked if name != "cleanup"] == [
         ("command", False), ("package", True), ("command", False),
@@ -76,15 +83,54 @@ def test_a_version_is_asked_in_a_dry_run_too() -> None:
 
 
 def test_a_failure_is_told_and_nothing_more_is_asked() -> None:
-    play = Play({"failed": True, "msg": "no network"}, ("",))
+    play = Play({"failed": True, "msg": "no network"}, versions=("",))
     assert play.run(ask_version=True) == {"failed": True, "msg": "no network", "version": ""}
     assert play.modules == ["command", "package", "cleanup"]
 
 
 @pytest.mark.parametrize(
-    ("check", "lists", "options", "failed"),
-    [(True, 0, {}, False), (True, 1, {}, True), (True, 1, {"new_source": True}, False), (False, 0, {}, True)],
+    ("lists", "source", "options", "failed"),
+    [
+        (0, 0, {}, False),
+        (1, 0, {}, True),
+        (1, 0, {"new_source": True}, False),
+        # Of a run that ended between the source and the package.
+        (1, 60, {}, False),
+    ],
 )
-def test_a_package_that_apt_does_not_know(check: bool, lists: int, options: dict[str, Any], failed: bool) -> None:
-    found = Play(UNKNOWN, lists=lists).run(check=check, **options)
+def test_a_dry_run_passes_over_what_the_run_itself_fetches(
+    lists: int, source: float, options: dict[str, Any], failed: bool
+) -> None:
+    found = Play(UNKNOWN, lists=lists, source=source).run(check=True, **options)
     assert found == (UNKNOWN if failed else {"changed": True})
+
+
+def test_sources_are_read_again_where_one_is_newer_than_the_lists() -> None:
+    play = Play(UNKNOWN, {"changed": True, "stdout": "..."}, lists=1, source=60)
+    assert play.run() == {"changed": True, "stdout": "..."}
+    first, _cleaned, _find, second, _last = play.asked
+    times = [asked[1]["defaults"][-1]["ansible.builtin.apt"]["cache_valid_time"] for asked in (first, second)]
+    assert times == [3600, 0]
+
+
+@pytest.mark.parametrize(("source", "options"), [(0, {}), (60, {"new_source": True})])
+def test_a_package_that_is_nowhere_fails(source: float, options: dict[str, Any]) -> None:
+    play = Play(UNKNOWN, source=source)
+    assert play.run(**options) == UNKNOWN
+    assert play.modules.count("package") == 1
+
+
+@pytest.mark.parametrize(("listed", "changed"), [("exporter 1 installed\n", False), ("", True)])
+def test_a_dry_run_without_the_bindings_of_apt_predicts(listed: str, changed: bool) -> None:
+    """The run itself installs them."""
+    said = {"failed": True, "msg": "python3-apt must be installed to use check mode. If run normally this module can"}
+    assert Play(said, versions=(listed,)).run(check=True) == {"changed": changed}
+    assert Play(said).run() == said
+
+
+def test_one_with_a_version_is_asked_for_by_its_name_and_left_to_its_manager() -> None:
+    """Another version than the one that is wanted may be there."""
+    play = Play({"changed": False}, versions=("1.5.0-1~bpo11+1 installed",))
+    answer = play.run(name=["exporter=1.5.0-1~bpo11+1"], ask_version=True)
+    assert answer == {"changed": False, "version": "1.5.0-1~bpo11+1"}
+    assert play.modules == ["package", "cleanup", "command"] and play.asked[2][1]["argv"][-1] == "exporter"
