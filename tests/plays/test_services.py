@@ -39,6 +39,23 @@ def test_new_arguments_restart_a_service_once(cluster: Cluster) -> None:
     assert third.returncode != 0 and host.acts() == []
 
 
+def test_a_version_of_ones_own_has_its_own_arguments(cluster: Cluster) -> None:
+    """Debian 11's own is 1.1, and the one of its backports was never seen."""
+    cluster.add("gaudi-1", "gaudi", cards=0, system="debian-11")
+    host = cluster["gaudi-1"]
+    host.give(packages={"prometheus-node-exporter": "1.5.0-1~bpo11+1"})
+    host.write(f"/lib/systemd/system/{UNIT}", "[Service]\n")
+    given = {"node_exporter_package": "prometheus-node-exporter=1.5.0-1~bpo11+1"}
+    predicted, first, second = (
+        cluster.role("node_exporter", *more, "--tags", "node_exporter_install", **given)
+        for more in (("--check",), (), ())
+    )
+    assert first.returncode == 0, first.messages()
+    assert predicted.changed() == first.changed() and len(first.changed()) == 1
+    assert "--collector.diskstats.device-exclude" in host.path("/etc/default/prometheus-node-exporter").read_text()
+    assert second.changed() == set(), second.changed()
+
+
 def test_a_restart_that_failed_is_made_up_for(cluster: Cluster) -> None:
     node(cluster)
     host = cluster["gaudi-1"]

@@ -86,10 +86,21 @@ def _without_certificates(values: Values) -> bool:
     return not values("node_exporter_web_config") and not truth(values, "hpu_exporter_tls") and not certificates(values)
 
 
-def _node_unchanged(_values: Values, answers: Answers) -> bool:
-    """The service runs with its arguments, and its port answers."""
-    return is_unchanged(mapping(answers, "node_exporter")) and mapping(answers, "node_exporter_port").get("state") == (
-        "started"
+def _pinned(values: Values) -> bool:
+    """Whether not any version of the node exporter will do."""
+    return bool(set("=<>") & set(str(values("node_exporter_package") or "")))
+
+
+def _package(values: Values) -> Mapping[str, Any]:
+    return {"package": values("node_exporter_package")}
+
+
+def _node_unchanged(values: Values, answers: Answers) -> bool:
+    """The service runs with its arguments, its port answers, and the version is the one that is wanted."""
+    return (
+        is_unchanged(mapping(answers, "node_exporter"))
+        and mapping(answers, "node_exporter_port").get("state") == "started"
+        and (not _pinned(values) or mapping(answers, "node_exporter_package").get("installed") is True)
     )
 
 
@@ -235,6 +246,7 @@ NODE = Phase(
     details=[
         Question("node_exporter", "node_exporter", NODE_SERVICE, applies=_without_certificates, tolerated=True),
         Question("node_exporter_port", "node_exporter", "", "port", _node_port, _without_certificates, tolerated=True),
+        Question("node_exporter_package", "node_exporter", "", "package", _package, _pinned, tolerated=True),
     ],
 )
 CARDS = Phase(

@@ -31,15 +31,21 @@ def _installed(values: Values) -> str:
     return found[1] if found else ""
 
 
+def _wanted(values: Values) -> str:
+    """Version that the package's name has behind it; empty where it has none."""
+    found = re.match(r"[^=<>]+==?\s*(?:[0-9]+:)?([0-9]+(?:[.][0-9]+)+)", str(values("node_exporter_package") or ""))
+    return found[1] if found else ""
+
+
 def version(values: Values) -> Sequence[int]:
-    """Version of the node exporter.
+    """Version of the node exporter: the one that is wanted, there or packaged.
 
     Arguments came and went: --no-collector.cpu.guest and the ethtool collector's filter with 1.3,
     diskstats.device-exclude with 1.4, web.config.file (before: web.config) with 1.5.
     """
-    installed = _installed(values)
-    if installed:
-        return tuple(int(number) for number in installed.split("."))
+    known = _wanted(values) or _installed(values)
+    if known:
+        return tuple(int(number) for number in known.split("."))
     name, release = fact(values, "distribution"), fact(values, "distribution_version")
     # Debian's facts have the point release (11.11), which changes no package's version.
     return PACKAGED.get(f"{name} {release.partition('.')[0] if name == 'Debian' else release}", NEWER)

@@ -45,10 +45,10 @@ def test_a_job_runs_where_it_is_not_stopped_and_has_a_name() -> None:
         # Of the first host alone, which asks for all.
         ("stopped", {"a": {"trainer_state": "stopped"}}, True),
         ("absent", {"a": {"trainer_state": "absent"}, "b": {"trainer_state": "started"}}, True),
-        ("absent", dict.fromkeys("abc", {"trainer_state": "absent"}), False),
+        ("absent", {name: {"trainer_state": "absent"} for name in "abc"}, False),
         # A play's or role's is that of all, and no host of the inventory has it.
         ("absent", {}, False),
-        ("absent", dict.fromkeys("abc", {"trainer_state": "finished"}), False),
+        ("absent", {name: {"trainer_state": "finished"} for name in "abc"}, False),
     ],
 )
 def test_the_trainer_is_built_where_any_host_has_it(own: str, inventory: dict[str, Any], builds: bool) -> None:

@@ -26,3 +26,21 @@ def test_a_version_that_cannot_be_read_is_the_distributions(odd: Any) -> None:
 )
 def test_the_version_is_the_packages(said: str, read: tuple[int, ...]) -> None:
     assert node_exporter.version(values(_node_exporter_installed={"version": said})) == read
+
+
+@pytest.mark.parametrize(
+    ("package", "version"),
+    [
+        ("prometheus-node-exporter=1.5.0-1~bpo11+1", (1, 5, 0)),
+        ("node-exporter == 1:1.7.0", (1, 7, 0)),
+        ("prometheus-node-exporter=1.5*", (1, 5)),
+        # What is there, as these say no version.
+        ("prometheus-node-exporter>=1.5", (1, 3, 1)),
+        ("prometheus-node-exporter=1*", (1, 3, 1)),
+        ("prometheus-node-exporter", (1, 3, 1)),
+    ],
+)
+def test_the_version_is_the_one_that_will_be_there(package: str, version: tuple[int, ...]) -> None:
+    """The preflight knows nothing else, and a dry run may find an older one."""
+    there = {"_node_exporter_installed": {"version": "1.3.1-1"}}
+    assert node_exporter.version(values(node_exporter_package=package, **there)) == version

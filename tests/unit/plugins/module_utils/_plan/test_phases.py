@@ -119,6 +119,18 @@ def test_what_is_not_looked_at_is_not_left_out(name: str, values: dict[str, Any]
     assert not unchanged(BY_NAME[name], CONVERGED, **values)
 
 
+@pytest.mark.parametrize(
+    ("answer", "left"), [({"installed": True}, True), ({"installed": False}, False), ({"installed": None}, False)]
+)
+def test_a_package_whose_name_has_a_version_is_to_be_there_in_it(answer: dict[str, Any], left: bool) -> None:
+    phase, wanted = BY_NAME["node_exporter"], {"node_exporter_package": "prometheus-node-exporter=1.5.0-1~bpo11+1"}
+    assert unchanged(phase, {**CONVERGED, "node_exporter_package": answer}, **wanted) is left
+    (question,) = (each for each in phase.details if each.name == "node_exporter_package")
+    assert question.applies(wanted.get) and not question.applies({"node_exporter_package": "exporter"}.get)
+    assert question.options is not None and question.options(wanted.get) == {"package": wanted["node_exporter_package"]}
+    assert not unchanged(phase, CONVERGED, **wanted)
+
+
 def test_intels_exporter_answers_the_second_request_with_429() -> None:
     assert unchanged(BY_NAME["hpu_exporter"], {**CONVERGED, "hpu_exporter_page": {"status": 429}})
 
