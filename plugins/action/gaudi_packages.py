@@ -34,6 +34,8 @@ class ActionModule(ActionBase):
         _result, given = self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
         self._vars = dict(task_vars or {})
         wanted = Wanted(given["name"], given["cache_valid_time"], given["new_source"], given["start"])
+        if not wanted.names:
+            return {"changed": False}
         if not given["ask_version"]:
             return self._installed(wanted)
         version = "" if wanted.pinned else self._version(wanted)

@@ -56,6 +56,14 @@ def test_a_service_runs_with_what_lies_on_disk(role: str) -> None:
 
 
 @pytest.mark.parametrize("role", NAMES)
+def test_a_role_installs_packages_by_the_collections_own_task(role: str) -> None:
+    """Ansible's own are refused in a dry run where apt's lists are old, or its bindings are not there."""
+    own = ("ansible.builtin.package", "ansible.builtin.apt")
+    given = [task[name] for task in tasks(role) for name in own if name in task]
+    assert all(each.get("state") == "absent" for each in given)
+
+
+@pytest.mark.parametrize("role", NAMES)
 def test_a_role_has_the_common_shape(role: str) -> None:
     there = {path.stem for path in (ROLES / role / "tasks").glob("*.yml")}
     assert role in SHARED or "main" in there

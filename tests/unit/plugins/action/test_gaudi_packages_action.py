@@ -134,3 +134,9 @@ def test_one_with_a_version_is_asked_for_by_its_name_and_left_to_its_manager() -
     answer = play.run(name=["exporter=1.5.0-1~bpo11+1"], ask_version=True)
     assert answer == {"changed": False, "version": "1.5.0-1~bpo11+1"}
     assert play.modules == ["package", "cleanup", "command"] and play.asked[2][1]["argv"][-1] == "exporter"
+
+
+def test_nothing_is_done_where_no_package_is_wanted() -> None:
+    """Apt's module would read the sources, and say that it changed something."""
+    play = Play({"changed": True})
+    assert play.run(name=[]) == {"changed": False} and play.asked == []
