@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -232,6 +233,20 @@ def test_a_part_of_the_nodes_is_refused(cluster: Cluster) -> None:
         "Job demo needs gaudi-2, which this play does not work on (left out by --limit or serial, or failed before): "
         "include all nodes, set trainer_nodes, or leave training out with --skip-tags train."
     ]
+
+
+@pytest.mark.skipif(not shutil.which("ssh"), reason="ssh is missing, over which a host would not answer")
+def test_a_dead_head_that_is_left_out_is_named_alone(cluster: Cluster) -> None:
+    """Another node asks it how far the job is, and is not lost with it."""
+    nodes(cluster, 3)
+    cluster.variables["gaudi-1"].update(
+        ansible_connection="ssh", ansible_host="127.0.0.1", ansible_port=1, ansible_ssh_retries=0
+    )
+    run = train(cluster, "--limit", "!gaudi-1")
+    assert run.returncode == 2, run.messages()
+    told = {host: result["msg"] for host, _name, result in run.results() if result.get("failed")}
+    assert sorted(told) == ["gaudi-2", "gaudi-3"]
+    assert all(said.startswith("Job demo needs gaudi-1, which this play does not work on") for said in told.values())
 
 
 def test_another_head(cluster: Cluster) -> None:

@@ -175,6 +175,13 @@ def test_the_roles_have_one_default_release() -> None:
     assert named == {release}
 
 
+def test_only_the_head_itself_is_lost_with_it() -> None:
+    """Another that asks in its place goes on, to say that the head is missing."""
+    (task,) = load("roles/trainer/tasks/ask.yml")
+    ignored = {host: evaluate(task["ignore_unreachable"], inventory_hostname=host, trainer_head="a") for host in "ab"}
+    assert ignored == {"a": False, "b": True}
+
+
 def test_nodes_with_different_images_are_told_apart() -> None:
     (task,) = (each for each in load("roles/trainer/tasks/install-container.yml") if "same image" in each["name"])
     hosts = {"a": {"_trainer_pulled": {"id": "1"}}, "b": {"_trainer_pulled": {"id": "2"}}, "c": {}}
