@@ -175,3 +175,14 @@ def test_a_job_is_described_in_known_words(cluster: Cluster, wrong: dict[str, An
     run = train(cluster, [wrong])
     assert run.returncode != 0 and cluster["gaudi-1"].acts() == []
     assert "trainer_jobs" in " ".join(run.messages())
+
+
+def test_the_cards_are_counted_for_the_jobs_of_a_list(cluster: Cluster) -> None:
+    """Nobody has counted them before a role that is used alone."""
+    cluster.gaudi(1, cards=8, trainer=True)
+    del cluster.all["trainer_job_name"]
+    run = cluster.role(
+        "trainer", "--tags", "trainer_job", "--check", trainer_jobs=[{"name": "left"}], trainer_user="nobody"
+    )
+    assert run.returncode == 0, run.messages()
+    assert "--nproc-per-node=8" in str(run.result("gaudi-1", "Bring the job to its state")["diff"])

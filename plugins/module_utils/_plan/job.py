@@ -14,7 +14,7 @@ from .._host.address import cluster_address
 from .._jobs import image as images
 from .._jobs.config_paths import config_paths
 from .._jobs.rules import number
-from .given import entries, host, listed, merged, truth
+from .given import demand_facts, entries, host, listed, merged, truth
 from .model import Values
 from .run import Run
 
@@ -58,6 +58,11 @@ def builds(values: Values) -> bool:
 def runs(values: Values) -> bool:
     """Whether a job runs, and is not stopped or removed."""
     return installs(values) and bool(values("trainer_job_name"))
+
+
+def counts(values: Values) -> bool:
+    """Whether jobs follow from this node's cards."""
+    return installs(values) and bool(values("trainer_job_name") or values("trainer_jobs"))
 
 
 def contained(values: Values) -> bool:
@@ -256,10 +261,13 @@ def head_address(values: Values) -> Any:
 
 def decide(values: Values) -> Mapping[str, Any]:
     """What role trainer does on this node, as its own variables say."""
+    if counts(values) and values("trainer_cards") in (None, ""):
+        demand_facts(values)
     inside, dataset = contained(values), values("trainer_dataset")
     found: dict[str, Any] = {
         "installs": installs(values),
         "runs": runs(values),
+        "counts": counts(values),
         "asker": asker(values),
         "on_slurm": on_slurm(values),
         "submits": submits(values),

@@ -9,10 +9,11 @@ from typing import Any, Optional
 
 from .._jobs import problems
 from .._printable import printable
+from .._refusal import Refusal
 from .._slurm import described
 from .._slurm.queue import QUEUED, UNKNOWN
 from . import job, train
-from .given import entries, host, listed, part, truth
+from .given import entries, facts, host, listed, part, truth
 from .model import Values
 
 
@@ -217,7 +218,13 @@ GIVEN = {
 
 
 def options(values: Values) -> dict[str, Any]:
-    """What the module of jobs gets about this one."""
+    """What the module of jobs gets about this one; ``Refusal`` where nobody counted the cards: it would be another."""
+    uncounted = part(facts(values), "gaudi_pci") is None and values("trainer_cards") in (None, "")
+    if uncounted and job.runs(values):
+        raise Refusal(
+            f"The cards of {values('inventory_hostname')} were not counted, from which its job follows: run "
+            "without --start-at-task and without --skip-tags trainer_preflight, or set trainer_cards."
+        )
     if job.on_slurm(values):
         return _slurm_options(values)
     node = seen(values) or {}

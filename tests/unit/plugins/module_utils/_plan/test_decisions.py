@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ansible.errors import AnsibleError
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._plan import shipped
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan import job, job_progress, shipped
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.decisions import DECISIONS
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_values import RoleValues
@@ -45,6 +46,28 @@ def test_nothing_is_decided_of_a_host_whose_facts_nobody_gathered(role: str) -> 
     """It would be an old and unknown system, for which other settings are right."""
     with pytest.raises(Refusal, match="The facts of gaudi-1 were not gathered"):
         values(inventory_hostname="gaudi-1", ansible_facts={}).decide(role)
+
+
+def test_no_job_is_decided_of_a_node_whose_cards_nobody_knows() -> None:
+    """It would be another one, without the cards."""
+    given: dict[str, Any] = {"inventory_hostname": "gaudi-1", "trainer_state": "finished", "trainer_job_name": "demo"}
+    for state, cards in (("stopped", None), ("finished", 8)):
+        job.decide({**given, "trainer_state": state, "trainer_cards": cards}.get)
+    with pytest.raises(Refusal, match="The facts of gaudi-1 were not gathered"):
+        job.decide(given.get)
+    facts: dict[str, Any] = {"kernel": "6.8.0"}
+    assert job.decide({**given, "ansible_facts": facts}.get)["runs"], "the task that counts them asks this first"
+    several = {**given, "trainer_job_name": "", "trainer_jobs": [{"name": "one"}]}
+    assert job.decide({**several, "ansible_facts": facts}.get)["counts"]
+    with pytest.raises(Refusal, match="The facts of gaudi-1 were not gathered"):
+        job.decide(several.get)
+    for name in ("systemd", "slurm"):
+        here = {**given, "trainer_launcher": name, "ansible_facts": facts}
+        with pytest.raises(Refusal, match="The cards of gaudi-1 were not counted"):
+            job_progress.options(here.get)
+        facts_with_cards = {**facts, "gaudi_pci": {"card_count": 8}}
+        options = job_progress.options({**here, "ansible_facts": facts_with_cards, "trainer_cards": 8}.get)
+        assert options["config"]["device"] == "hpu"
 
 
 def test_the_requirements_are_those_of_the_role() -> None:

@@ -18,6 +18,7 @@ USUAL: dict[str, Any] = {
     "trainer_root": "/opt/gaudi3-scale",
     "trainer_state": "finished",
     "trainer_job_name": "demo",
+    "trainer_cards": 0,
     "trainer_container_image": "registry.example/mine:1",
     "hostvars": {
         "a": {"ansible_host": "10.0.0.1"},

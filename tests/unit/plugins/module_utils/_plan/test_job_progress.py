@@ -180,7 +180,8 @@ def test_what_nobody_gave_is_left_to_the_module() -> None:
     assert made.keys().isdisjoint(
         {"threads", "secret", "secrets_dir", "command", "chdir", "container", "keep_archives"}
     )
-    plain = job_progress.options(values(trainer_cards=None, _trainer_node=None, trainer_command=["/srv/x"]))
+    counted = {"ansible_facts": {"gaudi_pci": {}}}
+    plain = job_progress.options(values(trainer_cards=None, _trainer_node=None, trainer_command=["/srv/x"], **counted))
     assert plain["groups"] == [] and plain.keys().isdisjoint({"cards", "interface", "config", "node_config"})
 
 
