@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pwd
 from pathlib import Path
+from typing import Any
 
 from .cluster import Cluster, unprivileged
 
@@ -56,7 +57,7 @@ def test_a_first_host_without_the_trainer_leaves_it_to_the_others(cluster: Clust
     root = cluster.folder / "opt"
     cluster.variables["gaudi-2"]["trainer_root"] = str(root)
     for nodes in (["gaudi-2"], ["gaudi-1", "gaudi-2"]):
-        given = {"trainer_nodes": nodes, "trainer_head": "gaudi-2"}
+        given: dict[str, Any] = {"trainer_nodes": nodes, "trainer_head": "gaudi-2"}
         run = cluster.role("trainer", "--tags", "trainer_install", facts=False, **given)
         assert run.returncode == 0, run.messages()
         ran = [(host, name.rpartition(" : ")[2]) for host, name, result in run.results() if not result.get("skipped")]

@@ -253,7 +253,7 @@ def test_a_run_that_begins_behind_the_count_of_the_cards_starts_nothing(cluster:
     """The job would be another one, which does not use them."""
     cluster.gaudi(1, cards=8, trainer=True)
     tags = ("--tags", "trainer_job", "--start-at-task", "Ask the head node how far the job is")
-    given = {"trainer_processes_per_node": 8, "trainer_user": "nobody"}
+    given: dict[str, Any] = {"trainer_processes_per_node": 8, "trainer_user": "nobody"}
     for facts, said in ((False, "The facts of gaudi-1 were not gathered"), (True, "The cards of gaudi-1 were not")):
         run = cluster.role("trainer", *tags, facts=facts, **given)
         assert run.returncode != 0 and run.changed() == set(), run.messages()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .cluster import Cluster
 
 UNIT = "prometheus-node-exporter.service"
@@ -45,7 +47,7 @@ def test_a_version_of_ones_own_has_its_own_arguments(cluster: Cluster) -> None:
     host = cluster["gaudi-1"]
     host.give(packages={"prometheus-node-exporter": "1.5.0-1~bpo11+1"})
     host.write(f"/lib/systemd/system/{UNIT}", "[Service]\n")
-    given = {"node_exporter_package": "prometheus-node-exporter=1.5.0-1~bpo11+1"}
+    given: dict[str, Any] = {"node_exporter_package": "prometheus-node-exporter=1.5.0-1~bpo11+1"}
     predicted, first, second = (
         cluster.role("node_exporter", *more, "--tags", "node_exporter_install", **given)
         for more in (("--check",), (), ())
