@@ -139,6 +139,11 @@ def iommu_problem(problem: str, arguments: Sequence[str], missing: object, conse
     ``missing`` are the arguments that the kernel was not started with, as the host says.
     """
     wanted = " ".join(arguments)
+    if not wanted:
+        return (
+            f"{problem}: tuning_kernel_command_line is empty, and nothing else of a run ends that: leave that variable "
+            "out, which means iommu=pt and intel_iommu=on, or list the arguments that end it on this machine."
+        )
     texts = [text for each in missing if (text := exact(each))] if isinstance(missing, (list, tuple)) else []
     if not texts:
         return (

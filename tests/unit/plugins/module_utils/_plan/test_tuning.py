@@ -35,6 +35,13 @@ def test_with_consent_the_run_itself_ends_it_unless_it_leaves_the_phase_out() ->
         assert "this run leaves out the phase tuning" in problem(["iommu=pt"], consent=True, **given)
 
 
+@pytest.mark.parametrize("missing", [[], None])
+def test_without_arguments_none_is_named_in_the_sentence(missing: Any) -> None:
+    said = iommu_problem("translated", [], missing, True, Run.of(["all"], []))
+    assert said.startswith("translated: tuning_kernel_command_line is empty, and nothing else of a run ends that")
+    assert "started with" not in said
+
+
 USUAL: dict[str, Any] = {
     "inventory_hostname": "gaudi-1",
     "tuning_hugepages": -1,
