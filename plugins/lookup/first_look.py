@@ -27,6 +27,8 @@ description:
     where C(trainer_wheel) gives another trainer.
   - A value that comes out of a vault or of a template, and one that is a secret by its name or its form, is not shown.
     The sentence says its type.
+  - The variable C(gaudi_serial), which has to be the same for all nodes, and variables that choose the hosts of a play,
+    which only the command line can give.
   - The folder C(gaudi_secrets_dir), which must not lie in the inventory, where training is part of the run.
   - Of a whole site, also whether it has one head node, and whether the controller's Python has the packages that roles
     need there.
@@ -79,12 +81,15 @@ from ansible import constants, context
 from ansible.inventory.manager import IGNORED
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.display import Display
+from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._printable import few, printable
 from ansible_collections.gaudi3.scale.plugins.module_utils._secrets_dir import misplaced
 from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.controller import (
+    OF_ONE_RUN,
     head_problem,
+    one_run_problem,
     packages_needed,
     packages_problem,
     serial_problem,
@@ -168,10 +173,9 @@ class LookupModule(LookupBase):
             _FOUND["jobs"] = _lines(found)
         options = {name: each for roles in SPECIFICATIONS.values() for name, each in roles.items()}
         odd = [said for each in own.values() for said in simple_faults(each.raw, options, origin_of, is_encrypted)]
-        serials = [serial_problem(host.value("gaudi_serial")) for host in own.values() if "gaudi_serial" in host.raw]
-        return _lines(
-            [*_hooks(own, self._loader.load_from_file), *serials, *self._names(own), *odd, *_dictionaries(own), *found]
-        )
+        of_runs = _of_one_run(own, load_extra_vars(self._loader))
+        parts = [_serial(own, variables), *of_runs, *self._names(own), *odd, *_dictionaries(own), *found]
+        return _lines([*_hooks(own, self._loader.load_from_file), *parts])
 
     def _job_faults(self, own: Mapping[str, Variables], variables: Mapping[str, Any]) -> list[str]:
         gaudi = set((variables.get("groups") or {}).get("gaudi", ()))
@@ -217,6 +221,24 @@ class LookupModule(LookupBase):
                 continue
             found += _sentences(name, own, seen)
         return found
+
+
+def _serial(own: Mapping[str, Variables], variables: Mapping[str, Any]) -> str:
+    """Why the drivers of a number of nodes cannot be changed at a time, which the first node says for all."""
+    nodes = list((variables.get("groups") or {}).get("gaudi", ()))
+    # It may be one that the run leaves out.
+    first = {node: _variables_of(variables["hostvars"], node) for node in nodes[:1] if node not in own}
+    known = {**first, **{node: own[node] for node in nodes if node in own}}
+    given = {node: each.value("gaudi_serial") for node, each in known.items() if "gaudi_serial" in each.raw}
+    return serial_problem(given, list(known))
+
+
+def _of_one_run(own: Mapping[str, Variables], given: Mapping[str, Any]) -> Iterator[str]:
+    """What the inventory has that only the command line, of which are those ``given``, can say."""
+    for name in OF_ONE_RUN:
+        raw = next((host.raw[name] for host in own.values() if name in host.raw), None)
+        if raw is not None and name not in given:
+            yield one_run_problem(name, origin_of(raw))
 
 
 def _dictionaries(own: Mapping[str, Variables]) -> Iterator[str]:
@@ -297,9 +319,12 @@ def _sources(variables: Mapping[str, Any]) -> list[str]:
 
 def _own(variables: Mapping[str, Any]) -> dict[str, Variables]:
     """The variables of each host of the run. To put them together is most of the work, and is done once."""
-    hostvars = variables["hostvars"]
-    found = {host: hostvars[host] for host in _hosts(variables)}
-    return {host: Variables(each._vars, each) for host, each in found.items()}
+    return {host: _variables_of(variables["hostvars"], host) for host in _hosts(variables)}
+
+
+def _variables_of(hostvars: Any, host: str) -> Variables:
+    found = hostvars[host]
+    return Variables(found._vars, found)
 
 
 def _misplaced(own: Mapping[str, Variables], sources: list[str]) -> Iterator[str]:

@@ -95,10 +95,13 @@ def _repository(folder: Path) -> str:
 def test_one_node_at_a_time_the_first_failure_ends_the_run(cluster: Cluster) -> None:
     cluster.gaudi(3, cards=1)
     cluster.variables["gaudi-1"]["synapseai_release"] = "9.9.9-1"
-    run = cluster.play("drivers.yml", "--check", gaudi_serial=1)
-    assert run.returncode != 0
     role = "gaudi3.scale.synapseai : "  # the variables of all nodes are checked before it
-    assert {host for host, name, _result in run.results() if name.startswith(role)} == {"gaudi-1"}
+    for inventory in (False, True):
+        cluster.all |= {"gaudi_serial": 1} if inventory else {}
+        run = cluster.play("drivers.yml", "--check", **({} if inventory else {"gaudi_serial": 1}))
+        assert run.returncode != 0
+        assert {host for host, name, _result in run.results() if name.startswith(role)} == {"gaudi-1"}
+    del cluster.all["gaudi_serial"]
     together = cluster.play("drivers.yml", "--check")
     assert {host for host, name, _result in together.results() if name.startswith(role)} == {
         "gaudi-1",

@@ -8,12 +8,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .._printable import printable
+from .._printable import few, printable
 
 #: Passwords and certificates are made on the controller where a host collects metrics.
 SECRETS = ("bcrypt", "cryptography")
 #: The trainer's wheel is built on the controller where no built one is given.
 WHEEL = ("hatchling",)
+#: Variables that choose the hosts of a play, for which Ansible reads no host's variables.
+OF_ONE_RUN = ("gaudi_remove", "gaudi_restore_host", "upgrade_plan")
 _SERIAL = re.compile("[1-9][0-9]*%?")
 
 
@@ -27,14 +29,40 @@ def head_problem(head: Sequence[str], gaudi: Sequence[str]) -> str:
     )
 
 
-def serial_problem(value: object) -> str:
-    """Why the nodes of a phase cannot be taken in parts; Ansible would end the run with a trace when it comes there."""
-    found = value if isinstance(value, (list, tuple)) else [value]
-    if value is ... or all(isinstance(each, (int, str)) and _SERIAL.fullmatch(str(each)) for each in found):
+def serial_problem(given: Mapping[str, object], nodes: Sequence[str]) -> str:
+    """Why nodes cannot be taken in parts, of whom ``given`` has the value where they have one.
+
+    Ansible would end the run with a trace when it comes there, and takes one value for all nodes.
+    """
+    for node, value in given.items():
+        if value is ...:
+            return (
+                f"gaudi_serial cannot be evaluated on {printable(node)} before hosts are asked: correct its template, "
+                "or define what it names."
+            )
+        each = value if isinstance(value, (list, tuple)) else [value]
+        if not each or not all(isinstance(one, (int, str)) and _SERIAL.fullmatch(str(one)) for one in each):
+            return (
+                f"gaudi_serial is {printable(value, 60)}: give how many nodes are taken at a time, as a number such as "
+                "1, a percentage such as 25%, or a list of these."
+            )
+    by_value: dict[str, list[str]] = {}
+    for node in nodes if given else ():
+        by_value.setdefault(str(given[node]) if node in given else "not set", []).append(node)
+    if len(by_value) < 2:
         return ""
+    said = [f"{printable(value, 60)} on {few(hosts, 3)}" for value, hosts in by_value.items()]
     return (
-        f"gaudi_serial is {printable(value, 60)}: give how many nodes are taken at a time, as a number such as 1, a "
-        "percentage such as 25%, or a list of these."
+        f"gaudi_serial is {' and '.join(said[:3])}: give all nodes the same, in group_vars/gaudi.yml, or to one run "
+        "with -e gaudi_serial=1."
+    )
+
+
+def one_run_problem(name: str, origin: str) -> str:
+    """Why a variable that chooses the hosts of a play may not stand in the inventory; ``origin`` may be empty."""
+    return (
+        f"{name}{f' ({origin})' if origin else ''} is for one run, and the plays whose hosts it chooses do not read "
+        f"the inventory: take it out there, and give it to the run that means it, with -e {name}=..."
     )
 
 

@@ -135,6 +135,8 @@ READ = {
     "playbooks/certificate.yml: answers": "certificate_answers",
     "playbooks/doctor.yml: _doctor_lines": "doctor_letter",
     "playbooks/doctor.yml: _doctor_logins": INVENTORY,
+    "playbooks/drivers.yml: max_fail_percentage": INVENTORY,
+    "playbooks/drivers.yml: serial": INVENTORY,
     "playbooks/heal.yml: _heal_decided": CONTROLLER,
     "playbooks/heal.yml: _unread": "health_report",
     "playbooks/heal.yml: fences": "health_report",

@@ -73,6 +73,30 @@ def test_a_switch_that_is_none_is_refused_on_whichever_host(look: Look) -> None:
     assert said.startswith("firewall_enabled (") and said.endswith(") is maybe: give true or false.")
 
 
+def test_the_nodes_have_one_number_of_which_as_many_are_taken(look: Look) -> None:
+    text = "all: {children: {gaudi: {hosts: {n-1: %s, n-2: %s}}, monitoring: {hosts: {m-1: {gaudi_serial: x}}}}}\n"
+    one, other = "{gaudi_serial: 1}", "{gaudi_serial: '{{ 4 // 2 }}'}"
+    assert look(text % (one, one)) == look(text % (other, other)) == look(text % ("", "")) == ""
+    assert look(text % (one, other)).startswith("gaudi_serial is 1 on n-1 and 2 on n-2: give all nodes the same")
+    # The play takes that of the first node, also where the run leaves it out.
+    assert "gaudi_serial is 1 on n-1 and not set on n-2" in look(text % (one, ""), limit="n-2")
+    assert look(text % (one, one), limit="n-2") == ""
+    assert "cannot be evaluated on n-1" in look(text % ("{gaudi_serial: '{{ later }}'}", ""))
+
+
+@pytest.mark.parametrize("name", ["gaudi_remove", "gaudi_restore_host", "upgrade_plan"])
+def test_what_chooses_the_hosts_of_one_run_is_none_of_the_inventory(
+    look: Look, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    said = look(NODES % f"{name}: n-1")
+    assert said.startswith(f"{name} (") and said.endswith(
+        "is for one run, and the plays whose hosts it chooses do not read the inventory: take it out there, and give "
+        f"it to the run that means it, with -e {name}=..."
+    )
+    monkeypatch.setattr(first_look, "load_extra_vars", lambda _loader: {name: "n-2"})
+    assert look(NODES % f"{name}: n-1") == ""
+
+
 def test_the_keys_of_every_mapping_are_looked_at(look: Look) -> None:
     wrong = "prometheus_scrape_limits: {sampel_limit: 5}, trainer_interruption: {sources: [aws], pol: 2}"
     limits, interruption = look(NODES % wrong).splitlines()
