@@ -83,6 +83,7 @@ from ansible.plugins.lookup import LookupBase
 from ansible.utils.display import Display
 from ansible.utils.vars import load_extra_vars
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.run import JOBS, NO_JOBS, Run
 from ansible_collections.gaudi3.scale.plugins.module_utils._printable import few, printable
 from ansible_collections.gaudi3.scale.plugins.module_utils._secrets_dir import misplaced
 from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
@@ -119,10 +120,8 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._variables.tags impor
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.origin import is_encrypted, origin_of
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.roles import DEFAULTS, SPECIFICATIONS
 
-#: Tags with one of which a run has its jobs looked at.
-TRAINING = ("all", "tagged", "train", "trainer", "preflight", "trainer_preflight", "trainer_install", "trainer_job")
-#: Tags without which it has none.
-NO_TRAINING = ("all", "tagged", "train", "trainer", "trainer_job")
+#: Tags with one of which the variables of a run's jobs are looked at.
+TRAINING = (*JOBS, "trainer_install")
 #: What was found in this run, which is looked at once: of the run itself, and of its jobs.
 _FOUND: dict[str, str] = {}
 #: The list of names that something else reads.
@@ -283,6 +282,9 @@ def _site_problem(variables: Mapping[str, Any]) -> str:
     first = variables["hostvars"][nodes[0]]
     values = {name: plain(first, name) for name in ("trainer_wheel", "trainer_state", "trainer_build_python")}
     job = {name: value for name, value in values.items() if value is not ...}
+    run = Run.of(variables.get("ansible_run_tags") or (), variables.get("ansible_skip_tags") or ())
+    if not run.has("train", "preflight", "trainer", "trainer_install"):
+        job["trainer_state"] = "absent"  # nothing is built
     python = str(variables.get("ansible_playbook_python") or sys.executable)
     return packages_problem(packages_needed(bool(groups.get("monitoring")), job, python), lacking)
 
@@ -356,7 +358,7 @@ def _hosts(variables: Mapping[str, Any]) -> list[str]:
 
 def _trains(variables: Mapping[str, Any]) -> bool:
     tags, skipped = variables.get("ansible_run_tags") or ["all"], variables.get("ansible_skip_tags") or []
-    return bool(set(TRAINING) & set(tags)) and not set(NO_TRAINING) & set(skipped)
+    return bool(set(TRAINING) & set(tags)) and not set(NO_JOBS) & set(skipped)
 
 
 def unread(hostvars: Any, sources: list[str]) -> Iterator[str]:

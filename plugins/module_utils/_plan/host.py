@@ -31,7 +31,7 @@ def more(values: Values, run: Run) -> list[str]:
     asked = {
         "dnf": run.needs_cards and drivers.by_dnf(values),
         "fabric": run.needs_cards and fabric.builds(values),
-        "train": run.needs_cards and job.asks_more(values),
+        "train": run.needs_cards and (job.asks_image(values) or (run.has_jobs and job.asks_more(values))),
         "node_exporter": exporters.asks_package(values, run),
     }
     return [name for name, applies in asked.items() if applies]

@@ -21,6 +21,9 @@ ROLES = {
 ANYWHERE = ("firewall", "node_exporter")
 #: Those that every phase of a node asks.
 ALWAYS = ("synapseai", "fabric", "trainer")
+#: Tags with one of which a run has jobs, or looks whether they can run, and those without which it has none.
+JOBS = ("all", "tagged", "train", "trainer", "preflight", "trainer_preflight", "trainer_job")
+NO_JOBS = ("all", "tagged", "train", "trainer", "trainer_job")
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,11 @@ class Run:
     def only_preflight(self) -> bool:
         """Whether it has nothing but the preflight."""
         return self.tags == {"preflight"}
+
+    @property
+    def has_jobs(self) -> bool:
+        """Whether jobs run, or are looked at. Without them, a node that cannot train can have all the rest."""
+        return bool(self.tags & {*JOBS}) and not self.skipped & {*NO_JOBS}
 
     @property
     def needs_cards(self) -> bool:

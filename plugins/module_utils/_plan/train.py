@@ -22,8 +22,8 @@ USER = "Create the user of the jobs"
 WHEEL = "Install the trainer"
 
 
-def _asks(_run: Run, values: Values) -> bool:
-    return of_role.runs(values)
+def _asks(run: Run, values: Values) -> bool:
+    return run.has_jobs and of_role.runs(values)
 
 
 def _installs(run: Run, values: Values) -> bool:

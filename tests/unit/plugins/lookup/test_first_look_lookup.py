@@ -250,3 +250,5 @@ def test_of_a_whole_site_the_head_and_the_controllers_packages_are_looked_at(loo
         "pip install hatchling'."
     )
     assert look(headed % "trainer_build_python: /none/python") == ""
+    for more in ({"ansible_skip_tags": ["train"]}, {"ansible_run_tags": ["drivers"]}):
+        assert look(headed % "trainer_build_python: /none/python", site=True, **more) == "", "nothing is built"

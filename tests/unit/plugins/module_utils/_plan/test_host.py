@@ -149,6 +149,35 @@ def test_only_what_the_run_has_is_asked(tags: str, skipped: str, asked: list[lis
     assert access.asked == asked
 
 
+TRAINING = {
+    "trainer_job_name": "demo", "trainer_nodes": ["gaudi-1"], "trainer_head": "gaudi-1", "trainer_dataset": "/data",
+    "trainer_cards": 8, "trainer_processes_per_node": 8, "trainer_config": {}, "trainer_user": "train",
+    "trainer_jobs_dir": "/jobs",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("tags", "skipped", "trains"),
+    [
+        ("all", "", True),
+        ("train", "", True),
+        ("preflight", "", True),
+        ("all", "train", False),
+        ("all", "trainer_job", False),
+        ("tuning,drivers,fabric,pytorch", "", False),
+        ("preflight", "train", False),
+    ],
+)
+def test_a_run_without_training_is_not_refused_for_its_job(tags: str, skipped: str, trains: bool) -> None:
+    access = node(TRAINING, {"node": {"missing": ["/data"], "interface": "eth0"}})
+    found = plan(access, tags, skipped)
+    assert found["problem"].startswith("The dataset /data does not exist on gaudi-1: copy it") is trains
+    assert any("node" in asked for asked in access.asked) is trains
+    assert "job" not in found
+    jobs = plan(node({"trainer_jobs": [{"name": "one"}], "trainer_nodes": ["gaudi-1"]}), tags, skipped)
+    assert jobs["more"] == (["train"] if trains else [])
+
+
 def test_a_host_without_cards_is_asked_for_what_every_host_has() -> None:
     access = node()
     assert plan(access, trains=False)["leave"] == ["firewall", "node_exporter"]

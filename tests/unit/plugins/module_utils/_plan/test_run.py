@@ -29,6 +29,24 @@ def test_a_run_has_a_phase(tags: str, skipped: str, phase: str, others: tuple[st
 
 
 @pytest.mark.parametrize(
+    ("tags", "skipped", "has"),
+    [
+        ("all", "", True),
+        ("all", "pytorch", True),
+        ("train", "", True),
+        ("trainer_job", "", True),
+        ("preflight", "", True),
+        ("tuning,drivers,fabric,pytorch", "", False),
+        ("trainer_install", "", False),
+        *(("all", each, False) for each in ("train", "trainer", "trainer_job")),
+        ("preflight", "train", False),
+    ],
+)
+def test_a_run_has_jobs_where_it_trains(tags: str, skipped: str, has: bool) -> None:
+    assert run(tags, skipped).has_jobs is has
+
+
+@pytest.mark.parametrize(
     ("tags", "needed"),
     [
         ("all", True),
