@@ -14,6 +14,8 @@ from .answers import NodeAnswer, Offer
 from .config_paths import config_paths
 from .secrets import OF_THE_ROLE, secret_problem
 
+#: Options whose rules compare numbers, which the command line gives as texts.
+NUMBERS = ("spares", "min_nodes", "max_restarts", "rdzv_port", "stop_timeout", "threads")
 INTERFACES = ("GLOO_SOCKET_IFNAME", "HCCL_SOCKET_IFNAME")
 
 
@@ -36,6 +38,16 @@ class Asked:
     image_problem: str = ""
     run_tags: Sequence[str] = ()
     skip_tags: Sequence[str] = ()
+    spares: int = 0
+    min_nodes: Optional[int] = None
+    max_restarts: Optional[int] = None
+    rdzv_port: Optional[int] = None
+    stop_timeout: Optional[int] = None
+    threads: Optional[int] = None
+    environment_files: Sequence[str] = ()
+    root: str = ""
+    head_address: str = ""
+    """Where the nodes meet; empty where another node is the head, which says it."""
     user: str = ""
     jobs_dir: str = ""
     address: str = ""
@@ -98,6 +110,11 @@ def _rules(asked: Asked, host: str) -> list[str]:
         "command": [str(word) for word in asked.command],
         "chdir": asked.chdir or None,
         "environment": {str(key): value for key, value in asked.environment.items()},
+        "environment_files": [str(path) for path in asked.environment_files],
+        "user": asked.user or None,
+        "venv": asked.root or None,
+        "head_address": asked.head_address or None,
+        **{name: None if (value := getattr(asked, name)) is None else rules.number(value) for name in NUMBERS},
     }
     return list(rules.problems(job, rules.ROLE))
 

@@ -66,9 +66,17 @@ PHASE = Phase("train", [Question("node", "trainer", NODE)], _asks, lambda _value
 
 def asked(values: Values, run: Run) -> problems.Asked:
     """What the variables of a node ask of the job."""
-    contained = of_role.contained(values)
+    contained, slurm = of_role.contained(values), of_role.on_slurm(values)
+    numbers = {name: values(f"trainer_{name}") for name in problems.NUMBERS}
     return problems.Asked.of(
         {
+            **numbers,
+            # Slurm carries none of these, which is a sentence of its own.
+            **({"spares": 0, "min_nodes": None} if slurm else {}),
+            "environment_files": () if slurm else values("trainer_environment_files"),
+            "head_address": "" if slurm else _own_address(values),
+            "root": values("trainer_root"),
+            "user": values("trainer_user"),
             "name": values("trainer_job_name"),
             "nodes": values("trainer_nodes"),
             "head": values("trainer_head"),
@@ -89,12 +97,19 @@ def asked(values: Values, run: Run) -> problems.Asked:
     )
 
 
+def _own_address(values: Values) -> str:
+    """Where the others meet this node; empty where it is not the head."""
+    if values("inventory_hostname") != values("trainer_head"):
+        return ""
+    given = (values(name) for name in ("gaudi_cluster_address", "ansible_host", "trainer_head"))
+    return str(next(address for address in given if address is not None))
+
+
 def asked_of_node(values: Values, run: Run) -> problems.Asked:
     """What they ask of the node itself, which reads the job's configuration with its own part."""
     return replace(
         asked(values, run),
         config=of_role.whole_config(values),
-        user=values("trainer_user"),
         jobs_dir=values("trainer_jobs_dir"),
         address=values("trainer_address"),
     )

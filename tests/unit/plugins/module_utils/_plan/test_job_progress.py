@@ -72,6 +72,26 @@ def test_only_nodes_of_a_job_that_runs_are_refused(given: dict[str, Any], refuse
     assert bool(job_progress.refusal(values(**given))) is refused
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"trainer_spares": "1", "trainer_max_restarts": 0}, "Job demo is to go on without a node that is lost"),
+        ({"trainer_rdzv_port": "80"}, "trainer_rdzv_port is 80, but must be from 1024 to 65535."),
+        ({"trainer_environment_files": ["x"]}, "trainer_environment_files is 'x', which cannot be written"),
+        ({"trainer_root": "opt"}, "trainer_root is 'opt', which cannot be written into a unit"),
+        # The head says where the others meet it.
+        ({"gaudi_cluster_address": "10.0.0.1/24"}, ""),
+        ({"gaudi_cluster_address": "10.0.0.1/24", "inventory_hostname": "a"}, "Head address '10.0.0.1/24' is not"),
+        ({"ansible_host": "10.0.0.1", "inventory_hostname": "a"}, ""),
+        # Another sentence says that Slurm has none of these.
+        ({"trainer_launcher": "slurm", "trainer_spares": 5}, "trainer_spares is set, and launcher slurm does not"),
+    ],
+)
+def test_what_the_jobs_module_would_refuse_at_its_end(given: dict[str, Any], said: str) -> None:
+    found = job_progress.refusal(values(**given))
+    assert found.startswith(said) if said else found == ""
+
+
 def test_settings_with_which_a_node_could_say_what_is_built_are_refused_first() -> None:
     assert job_progress.refusal(values(gaudi_settings_problem="inject", trainer_job_name="Demo")) == "inject"
     assert job_progress.refusal(values(gaudi_settings_problem="inject", trainer_state="stopped")) == ""
