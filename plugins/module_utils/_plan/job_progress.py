@@ -10,9 +10,8 @@ from typing import Any, Optional
 from .._jobs import problems
 from .._printable import printable
 from .._refusal import Refusal
-from .._slurm import described
 from .._slurm.queue import QUEUED, UNKNOWN
-from . import job, train
+from . import job, slurm_job, train
 from .given import entries, facts, host, listed, part, truth
 from .model import Values
 
@@ -76,25 +75,7 @@ def refusal(values: Values) -> str:
     if unsafe:
         return str(unsafe)
     found = problems.job_problems(train.asked(values, job.run_of(values)), name, seen(values) or {})
-    return next(iter(found or lacks(values) or slurm_problems(values)), "")
-
-
-def slurm_problems(values: Values) -> list[str]:
-    """What Slurm does not carry of the job, each in one sentence."""
-    if not job.on_slurm(values):
-        return []
-    given = {name: values(f"trainer_{name}") for name in ("spares", "min_nodes", "environment_files", "start_at_boot")}
-    if job.contained(values):
-        given["container"] = values("trainer_runtime")
-    # The address at which a node serves metrics is none where Slurm chooses the nodes.
-    if job.node_config(values) != {"metrics": {"address": values("trainer_address")}}:
-        given["node_config"] = job.node_config(values)
-    names = {**{name: f"trainer_{name}" for name in given}, "container": "trainer_runtime=container"}
-    found = list(described.not_carried(given, names))
-    if not entries(values("trainer_slurm")):
-        found.append("trainer_launcher is slurm, and trainer_slurm is empty: set time and cpu in it.")
-    found.append(described.folder_problem(str(values("trainer_jobs_dir")), mounted=False, name="trainer_jobs_dir"))
-    return [sentence for sentence in found if sentence]
+    return next(iter(found or lacks(values) or slurm_job.problems(values)), "")
 
 
 def refusal_at_start(values: Values) -> str:

@@ -12,7 +12,7 @@ from .._jobs import problems
 from .._jobs.answers import Offer
 from .._jobs.card_choice import job_modules
 from . import job as of_role
-from . import pytorch
+from . import pytorch, slurm_job
 from .given import part, truth
 from .model import Answers, Phase, Question, Values, mapping
 from .run import Run
@@ -124,7 +124,7 @@ def problem(host: str, values: Values, run: Run, answers: Answers) -> str:
     found = problems.job_problems(job, host, node)
     if not found:
         found = problems.node_problems(asked_of_node(values, run), host, node, {})
-    return found[0] if found else ""
+    return next(iter(found or slurm_job.problems(values)), "")
 
 
 def shares(values: Values) -> dict[str, Any]:
