@@ -11,6 +11,8 @@ from .._host.address import authority
 from .._host.service_state import is_unchanged
 from .._jobs.rules import number
 from .._kinds import exact
+from .._monitoring.texts import arguments_line
+from .._refusal import Refusal
 from . import node_exporter, shipped
 from .given import entries, fact, listed, part, truth
 from .model import Answers, Phase, Question, Values, mapping
@@ -156,8 +158,8 @@ def cards_listen(values: Values) -> dict[str, Any]:
     return found
 
 
-def problems(values: Values) -> list[str]:
-    """What cannot work, each in one sentence."""
+def setting_problems(values: Values) -> list[str]:
+    """What of the settings cannot work, whatever is on the host, each in one sentence."""
     intel, found = values("hpu_exporter_kind") == "intel", []
     intervals = (values("hpu_exporter_interval"), values("hpu_exporter_details_interval"))
     if any(number(each) < 5 for each in intervals):
@@ -171,6 +173,21 @@ def problems(values: Values) -> list[str]:
             "hpu_exporter_certificate, hpu_exporter_key and hpu_exporter_client_authority belong together, for kind "
             f"hl_smi: give all three or none{', or hl_smi as hpu_exporter_kind' if intel else ''}."
         )
+    return found
+
+
+def demand(values: Values, run: Run, trains: bool) -> None:
+    """Refuse settings that the roles would refuse behind the other phases. A program may come with one of these."""
+    if not run.has("monitoring", "preflight"):
+        return
+    arguments_line(node_exporter.arguments(values))
+    for sentence in setting_problems(values) if trains else ():
+        raise Refusal(sentence)
+
+
+def problems(values: Values) -> list[str]:
+    """What cannot work, each in one sentence."""
+    found = setting_problems(values)
     there = [entries(each).get("path") for each in listed(_seen(values).get("files"))]
     if program(values) not in there and not values("ansible_check_mode"):
         engine = values("hpu_exporter_container_engine")

@@ -116,6 +116,7 @@ class Host:
         faults = self._access.faults((*self.run.roles(self.trains), *(self._watch.roles() if self._watch else ())))
         if faults:
             raise Refusal("\n".join(["These variables cannot be used:", *faults]))
+        exporters.demand(self._value, self.run, self.trains)
         if needed:
             self._release(needed)
         phases = [phase for phase in PHASES if (needed or phase.anywhere) and phase.asks(self.run, self._value)]

@@ -199,6 +199,26 @@ def test_what_cannot_be_refuses_the_host() -> None:
     assert plan(node(gaudi_pci_facts={"failed": True, "msg": "no sysfs"}))["problem"] == "no sysfs."
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"hpu_exporter_interval": 1}, "hpu_exporter_interval is 1 and hpu_exporter_details_interval is 30: give 5"),
+        ({"hpu_exporter_key": "/key"}, "hpu_exporter_certificate, hpu_exporter_key and hpu_exporter_client_authority"),
+        ({"node_exporter_extra_arguments": ["--a b"]}, "The argument '--a b' has white space, a quotation mark or a"),
+    ],
+)
+def test_settings_of_the_exporters_are_judged_before_anything_is_asked(given: dict[str, Any], said: str) -> None:
+    for tags in ("all", "monitoring", "preflight"):
+        access = node(given)
+        assert plan(access, tags)["problem"].startswith(said)
+        assert access.asked == []
+    for tags, skipped in (("all", "monitoring"), ("drivers", "")):
+        assert plan(node(given), tags, skipped)["problem"] == ""
+    assert bool(plan(node(given), trains=False)["problem"]) is ("node_exporter_extra_arguments" in given)
+    missing = node({"_hpu_exporter_devices": {"files": []}})
+    assert plan(missing)["problem"] == "", "the program may come with the driver"
+
+
 def test_what_is_tolerated_refuses_nobody_and_is_not_left_out() -> None:
     found = plan(node(answers={"node_exporter": {"failed": True, "msg": "no systemctl"}}))
     assert found["problem"] == "" and "node_exporter" not in found["leave"]
