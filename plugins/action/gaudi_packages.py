@@ -38,8 +38,8 @@ class ActionModule(ActionBase):
             return {"changed": False}
         if not given["ask_version"]:
             return self._installed(wanted)
-        version = "" if wanted.pinned else self._version(wanted)
-        if version:
+        version = self._version(wanted)
+        if wanted.met_by(version):
             return {"changed": False, "version": version}
         answer = self._installed(wanted)
         return {**answer, "version": "" if answer.get("failed") else self._version(wanted)}

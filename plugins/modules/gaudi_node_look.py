@@ -66,8 +66,9 @@ options:
         description:
           - Options of the module.
           - Those of M(ansible.builtin.user) of V(module=account); C(name) of V(module=addresses); C(paths) of
-            V(module=files) and V(module=contents); C(package) and C(dpkg_query_executable) of V(module=package);
-            C(host), C(port) and C(timeout) of V(module=port); C(url) and C(timeout) of V(module=page).
+            V(module=files) and V(module=contents); C(package), C(candidate), C(dpkg_query_executable) and
+            C(apt_cache_executable) of V(module=package); C(host), C(port) and C(timeout) of V(module=port); C(url) and
+            C(timeout) of V(module=page).
           - C(url), C(username), C(password), C(authority), C(timeout), C(tries) and C(delay) of V(module=service_page).
           - C(unit) of V(module=listener), with the keys of O(gaudi3.scale.gaudi_service#module:listens).
         type: dict

@@ -67,6 +67,11 @@ class Wanted:
         # Debian's packages start their services at once, with arguments that are not ours.
         return found if self.start else {**found, "policy_rc_d": 101}
 
+    def met_by(self, version: str) -> bool:
+        """Whether this version of the first package, installed, is the one that is wanted."""
+        _name, wanted, more = _split(self.names[0])
+        return bool(version) and not more and fnmatch.fnmatchcase(version, wanted or "*")
+
     def lists(self) -> dict[str, Any]:
         """Options of ansible.builtin.find that finds lists which are fresh."""
         return {**LISTS, "age": f"-{max(self.cache_valid_time, 1)}s"}
@@ -98,12 +103,6 @@ class Wanted:
         """Name of the first, without a version."""
         return _split(self.names[0])[0]
 
-    @property
-    def pinned(self) -> bool:
-        """Whether not any version of the first will do."""
-        _name, version, more = _split(self.names[0])
-        return bool(version or more)
-
 
 def _split(name: str) -> tuple[str, str, str]:
     """Name, version and what else is said of it."""
@@ -128,7 +127,7 @@ def _seconds(file: Mapping[str, Any], name: str) -> float:
 def query(family: str, name: str) -> Optional[list[str]]:
     """The command that tells a package's version; none where the family has none that is known."""
     command = _QUERY.get(family)
-    return [*command, name] if command else None
+    return [*command, _split(name)[0]] if command else None
 
 
 def version_of(answer: object) -> str:

@@ -178,11 +178,10 @@ def setting_problems(values: Values) -> list[str]:
 
 def demand(values: Values, run: Run, trains: bool) -> None:
     """Refuse settings that the roles would refuse behind the other phases. A program may come with one of these."""
-    if not run.has("monitoring", "preflight"):
-        return
-    arguments_line(node_exporter.arguments(values))
-    for sentence in setting_problems(values) if trains else ():
-        raise Refusal(sentence)
+    if run.has("monitoring", "preflight"):
+        arguments_line(node_exporter.arguments(values))
+        for sentence in setting_problems(values) if trains else ():
+            raise Refusal(sentence)
 
 
 def problems(values: Values) -> list[str]:

@@ -15,7 +15,7 @@ from .._host.facts import refuse_odd_facts
 from .._printable import printable
 from .._refusal import Refusal
 from .._release.support_matrix import release_cautions, release_problem
-from . import drivers, exporters, fabric, job, mirror, train, tuning
+from . import drivers, exporters, fabric, job, mirror, node_exporter, train, tuning
 from .model import Answers, Phase, Question, Values, mapping
 from .monitoring import Part
 from .monitoring_host import Watch
@@ -117,6 +117,10 @@ class Host:
         if faults:
             raise Refusal("\n".join(["These variables cannot be used:", *faults]))
         exporters.demand(self._value, self.run, self.trains)
+        if self.run.has("monitoring", "preflight"):
+            self._ask([node_exporter.VERSION])
+            if said := node_exporter.version_problem(self._value, self.found):
+                raise Refusal(said)
         if needed:
             self._release(needed)
         phases = [phase for phase in PHASES if (needed or phase.anywhere) and phase.asks(self.run, self._value)]

@@ -132,7 +132,22 @@ def test_a_package_is_there_in_its_version(
     dpkg = tmp_path / "dpkg-query"
     dpkg.write_text(f"#!/bin/sh\necho '{said}'\n")
     dpkg.chmod(0o755)
-    assert ask("package", package=asked, dpkg_query_executable=str(dpkg))["installed"] is installed
+    answer = ask("package", package=asked, dpkg_query_executable=str(dpkg))
+    assert answer["installed"] is installed
+    assert answer["version"] == ("12.0.1" if "=" not in asked and installed else answer["version"])
+    assert answer["candidate"] == ""
+
+
+@pytest.mark.parametrize(("said", "candidate"), [("12.1.0", "12.1.0"), ("(none)", "")])
+def test_what_apt_would_install_is_asked_where_it_is_wanted(
+    ask: Any, tmp_path: Path, said: str, candidate: str
+) -> None:
+    for name, text in (("dpkg-query", ""), ("apt-cache", f"grafana:\n  Installed: (none)\n  Candidate: {said}\n")):
+        (tmp_path / name).write_text(f"#!/bin/sh\nprintf '{text}'\n")
+        (tmp_path / name).chmod(0o755)
+    tools = {f"{name.replace('-', '_')}_executable": str(tmp_path / name) for name in ("dpkg-query", "apt-cache")}
+    found = ask("package", package="grafana", candidate=True, **tools)
+    assert (found["installed"], found["version"], found["candidate"]) == (False, "", candidate)
 
 
 def test_texts_of_files_are_those_that_are_there(ask: Any, tmp_path: Path) -> None:

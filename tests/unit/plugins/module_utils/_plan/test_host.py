@@ -219,6 +219,21 @@ def test_settings_of_the_exporters_are_judged_before_anything_is_asked(given: di
     assert plan(missing)["problem"] == "", "the program may come with the driver"
 
 
+def test_a_host_whose_node_exporter_is_too_old_for_a_filter_is_refused_before_it_comes() -> None:
+    given = {
+        "ansible_facts": {"distribution": "Debian", "distribution_version": "11.11"},
+        "node_exporter_package": "prometheus-node-exporter",
+        "node_exporter_ethtool_interfaces": "^ens",
+    }
+    for tags in ("all", "monitoring", "preflight"):
+        access = node(given, {"node_exporter_version": {"candidate": "1.1.2-1"}})
+        said = plan(access, tags, trains=False)["problem"]
+        assert said.startswith('node_exporter_ethtool_interfaces is "^ens", and node_exporter 1.1.2 has no such filter')
+        assert access.asked == [["node_exporter_version"]]
+    assert plan(node(given, {"node_exporter_version": {"version": "1.5.0"}}), trains=False)["problem"] == ""
+    assert plan(node(given), "all", "monitoring", trains=False)["problem"] == ""
+
+
 def test_what_is_tolerated_refuses_nobody_and_is_not_left_out() -> None:
     found = plan(node(answers={"node_exporter": {"failed": True, "msg": "no systemctl"}}))
     assert found["problem"] == "" and "node_exporter" not in found["leave"]
