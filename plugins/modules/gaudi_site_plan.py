@@ -59,11 +59,12 @@ asked:
   type: list
   elements: str
   sample: [gaudi-1, gaudi-2]
-choice:
-  description: The modules of the cards that all nodes of the job use, or why they cannot; null without a job.
+choices:
+  description: For each list of nodes with a job, the modules of the cards that all of them use, or why they cannot.
   returned: success
-  type: dict
-  sample: {modules: [0, 1, 2, 3], problem: ""}
+  type: list
+  elements: dict
+  sample: [{nodes: [gaudi-1, gaudi-2], modules: [0, 1, 2, 3], problem: ""}]
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -180,8 +180,11 @@ def places(values: Values) -> dict[str, list[Any]]:
 
 def modules(values: Values) -> list[int]:
     """The cards that were chosen for all nodes of the job."""
-    there = host(values, job.asker(values))
-    choice = there.get("_trainer_choice") or part(there, "_gaudi_site", "choice")
+    there, nodes = host(values, job.asker(values)), list(listed(values("trainer_nodes")))
+    # The preflight has chosen for each list of nodes, of whichever job it is.
+    chosen = listed(part(there, "_gaudi_site", "choices"))
+    found = (each for each in chosen if list(listed(part(each, "nodes"))) == nodes)
+    choice = there.get("_trainer_choice") or next(found, None)
     return list(part(choice, "modules") or ())
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Optional
+from typing import Any
 
 from .._cards.answer import bus_answers
 from .._host.answers import loopbacks
@@ -28,8 +28,8 @@ class Site:
     """Hosts on which a phase would change nothing, by the phase."""
     asked: Sequence[str] = ()
     """Hosts that need not be asked for the job again before it starts."""
-    choice: Optional[Mapping[str, Any]] = None
-    """The cards of the job's nodes; none where no job runs."""
+    choices: Sequence[Mapping[str, Any]] = ()
+    """The cards of each job, with its nodes."""
 
 
 def decide(plans: Mapping[str, object], gaudi: frozenset[str], needs_cards: bool) -> Site:
@@ -113,23 +113,25 @@ def _cards(nodes: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _job(nodes: Mapping[str, Mapping[str, Any]]) -> Site:
-    """The job of all nodes together."""
+    """The job of all nodes together, or one of each list of nodes."""
     answers = {host: given["found"] for host, given in nodes.items()}
     jobs = {host: given["job"] for host, given in nodes.items() if given.get("job")}
     if not jobs:
         return Site(problem=_tarballs(nodes, answers))
-    choice = train.choose(next(iter(jobs.values())), answers)
+    by_nodes = {tuple(job["nodes"]): job for job in reversed(jobs.values())}
+    choices = {names: train.choose(job, answers) for names, job in by_nodes.items()}
     refusals = {
         host: said
         for host, job in jobs.items()
-        if (said := train.problem_with_others(host, job, answers, str(choice["problem"])))
+        if (said := train.problem_with_others(host, job, answers, str(choices[tuple(job["nodes"])]["problem"])))
     }
+    kept = [{"nodes": list(names), **choice} for names, choice in choices.items()]
     if refusals:
-        return Site(refusals=refusals, choice=choice)
+        return Site(refusals=refusals, choices=kept)
     return Site(
         problem=_tarballs(nodes, answers),
         asked=[host for host, job in jobs.items() if job.get("settled")],
-        choice=choice,
+        choices=kept,
     )
 
 

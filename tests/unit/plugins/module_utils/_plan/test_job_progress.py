@@ -184,9 +184,11 @@ def test_nodes_that_the_play_leaves_out_are_missing() -> None:
 
 def test_the_cards_are_the_same_on_all_nodes() -> None:
     assert job_progress.choose(values()) == {"modules": list(range(8)), "problem": ""}
-    assert job_progress.modules(values({"_trainer_choice": {"modules": [1]}, "_gaudi_site": {"choice": {}}})) == [1]
-    assert job_progress.modules(values({"_gaudi_site": {"choice": {"modules": [2]}}})) == [2]
-    assert job_progress.modules(values({"_gaudi_site": {"choice": None}})) == []
+    assert job_progress.modules(values({"_trainer_choice": {"modules": [1]}, "_gaudi_site": {"choices": []}})) == [1]
+    site = {"choices": [{"nodes": ["c", "d"], "modules": [3]}, {"nodes": ["a", "b"], "modules": [2]}, {}]}
+    assert job_progress.modules(values({"_gaudi_site": site})) == [2]
+    assert job_progress.modules(values({"_gaudi_site": {"choices": site["choices"][:1]}})) == []
+    assert job_progress.modules(values({"_gaudi_site": {"asked": []}})) == []
 
 
 def test_where_the_others_are_is_told_to_the_head() -> None:

@@ -111,7 +111,8 @@ def test_what_is_wrong_with_a_host_is_its_own() -> None:
 
 def test_the_cards_of_a_job_are_chosen_for_all_of_its_nodes() -> None:
     found = site(plan(**job()), plan(**job()))
-    assert found.refusals == {} and found.choice == {"modules": list(range(8)), "problem": ""}
+    nodes = ["gaudi-1", "gaudi-2"]
+    assert found.refusals == {} and found.choices == [{"nodes": nodes, "modules": list(range(8)), "problem": ""}]
     assert found.asked == []
     settled = {"job": {"settled": True}}
     assert site(plan(**job(**settled)), plan(**job(**settled))).asked == ["gaudi-1", "gaudi-2"]
@@ -121,6 +122,23 @@ def test_nodes_that_cannot_train_together_are_all_refused() -> None:
     found = site(plan(**job()), plan(**job(cards=7)))
     assert found.refusals.keys() == {"gaudi-1", "gaudi-2"}
     assert found.refusals["gaudi-1"].startswith("The nodes of the job have different numbers of cards")
+
+
+def test_each_list_of_nodes_has_its_own_cards() -> None:
+    """Each cluster of an inventory has its own job: what one uses or lacks is nothing to the other."""
+    few, all_cards = {"processes": 2}, {"processes": 8}
+    first, second = ({"job": {"nodes": [name], "head": name}} for name in ("gaudi-1", "gaudi-2"))
+    others = {"gaudi-3": plan(**job(**few, job={"nodes": ["gaudi-3", "gaudi-4"], "head": "gaudi-3"}))}
+    others["gaudi-4"] = others["gaudi-3"]
+    alone = {"gaudi-1": plan(**job(**first, **all_cards)), "gaudi-2": plan(**job(**second, **all_cards, cards=7))}
+    names = frozenset({*others, *alone})
+    found = decide({**others, **alone}, names, True)
+    assert found.refusals == {}
+    chosen = {tuple(each["nodes"]): each["modules"] for each in found.choices}
+    assert len(chosen[("gaudi-3", "gaudi-4")]) == 2 and chosen[("gaudi-1",)] == list(range(8))
+    lost = plan(**job(**few, cards=7, job={"nodes": ["gaudi-3", "gaudi-4"], "head": "gaudi-3"}))
+    refused = decide({**others, **alone, "gaudi-4": lost}, names, True).refusals
+    assert refused.keys() == {"gaudi-3", "gaudi-4"}
 
 
 def test_a_user_with_another_number_on_a_shared_folder_is_refused_on_its_node() -> None:
