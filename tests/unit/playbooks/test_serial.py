@@ -13,7 +13,8 @@ ALL = ("100%", 100)
 
 def said(**variables: Any) -> tuple[Any, Any]:
     (play,) = (each for each in load("playbooks/drivers.yml") if "serial" in each)
-    return evaluate(play["serial"], **variables), evaluate(play["max_fail_percentage"], **variables)
+    given = {**play["vars"], **variables}
+    return evaluate(play["serial"], **given), evaluate(play["max_fail_percentage"], **given)
 
 
 def inventory(**variables: Any) -> dict[str, Any]:
@@ -31,6 +32,9 @@ def inventory(**variables: Any) -> dict[str, Any]:
         # Where plays are listed, or their syntax is checked, no host is known, and maybe no group.
         ({"groups": {"gaudi": ["a"]}}, ALL),
         ({"groups": {"all": []}}, ALL),
+        # Where nothing of the inventory is a node, the play has no hosts.
+        ({"groups": {"all": ["c"]}, "hostvars": {"c": {}}}, ALL),
+        ({"groups": {"gaudi": []}, "hostvars": {}}, ALL),
     ],
 )
 def test_this_number_at_a_time(variables: dict[str, Any], found: tuple[Any, Any]) -> None:
