@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# ansible-core 2.17 to 2.21: `serial` and `max_fail_percentage` of a play do not see the inventory's variables.
+# ansible-core 2.17 to 2.21: `serial` of a play does not see the inventory's variables, and no `hostvars` in the first play.
 #
 # `serial: "{{ batch | default('100%') }}"` with `batch: 1` for all hosts of the inventory takes all hosts at once and
-# warns of nothing, while a task of the same play sees 1. The same through `hostvars`, which is not there at all. Given
-# with -e the batches have one host.
+# warns of nothing, while a task of the same play sees 1. Given with -e the batches have one host. Through `hostvars` of a
+# host it is seen, but not in the first play of a run, where `hostvars` is not there yet.
 set -euo pipefail
 python=${PYTHON:-python3.12}
 folder=$(mktemp -d); trap 'rm -rf "$folder"' EXIT; cd "$folder"
@@ -13,15 +13,18 @@ all:
   hosts: {one: , two: }
 YML
 for given in "batch | default('100%')" "hostvars[groups['all'][0]].batch | default('100%')"; do
-  cat > "${given:0:5}.yml" <<YML
+  : > "${given:0:5}.yml"
+  for play in first second; do
+    cat >> "${given:0:5}.yml" <<YML
 - hosts: all
   gather_facts: false
   serial: "{{ $given }}"
   tasks:
     - ansible.builtin.debug:
-        msg: "SEEN {{ ansible_play_batch | length }} at once, task sees {{ batch }}"
+        msg: "SEEN $play {{ ansible_play_batch | length }} at once, task sees {{ batch }}"
       run_once: true
 YML
+  done
 done
 for version in 2.17.14 2.19.14 2.21.5; do
   "$python" -m venv "$version"
@@ -33,13 +36,13 @@ for version in 2.17.14 2.19.14 2.21.5; do
   done
 done | tee seen
 diff seen - <<'TXT'
-2.17.14 batch.yml: SEEN 2 at once, task sees 1; warnings: 0
-2.17.14 batch.yml -e batch=1: SEEN 1 at once, task sees 1; warnings: 0
-2.17.14 hostv.yml: SEEN 2 at once, task sees 1; warnings: 0
-2.19.14 batch.yml: SEEN 2 at once, task sees 1; warnings: 0
-2.19.14 batch.yml -e batch=1: SEEN 1 at once, task sees 1; warnings: 0
-2.19.14 hostv.yml: SEEN 2 at once, task sees 1; warnings: 0
-2.21.5 batch.yml: SEEN 2 at once, task sees 1; warnings: 0
-2.21.5 batch.yml -e batch=1: SEEN 1 at once, task sees 1; warnings: 0
-2.21.5 hostv.yml: SEEN 2 at once, task sees 1; warnings: 0
+2.17.14 batch.yml: SEEN first 2 at once, task sees 1;SEEN second 2 at once, task sees 1; warnings: 0
+2.17.14 batch.yml -e batch=1: SEEN first 1 at once, task sees 1;SEEN second 1 at once, task sees 1; warnings: 0
+2.17.14 hostv.yml: SEEN first 2 at once, task sees 1;SEEN second 1 at once, task sees 1; warnings: 0
+2.19.14 batch.yml: SEEN first 2 at once, task sees 1;SEEN second 2 at once, task sees 1; warnings: 0
+2.19.14 batch.yml -e batch=1: SEEN first 1 at once, task sees 1;SEEN second 1 at once, task sees 1; warnings: 0
+2.19.14 hostv.yml: SEEN first 2 at once, task sees 1;SEEN second 1 at once, task sees 1; warnings: 0
+2.21.5 batch.yml: SEEN first 2 at once, task sees 1;SEEN second 2 at once, task sees 1; warnings: 0
+2.21.5 batch.yml -e batch=1: SEEN first 1 at once, task sees 1;SEEN second 1 at once, task sees 1; warnings: 0
+2.21.5 hostv.yml: SEEN first 2 at once, task sees 1;SEEN second 1 at once, task sees 1; warnings: 0
 TXT
