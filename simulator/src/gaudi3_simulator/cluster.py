@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from fcntl import LOCK_EX, flock
-from pathlib import Path
 from typing import Any
 
 from . import RequestError, SimulatorError
 from .at_once import at_once
-from .home import Cluster, Node, clusters, home, load_cluster, write_atomically
+from .home import Cluster, Node, clusters, home, load_cluster
 from .image import ensure_device, ensure_image
+from .limits import raise_limits, restore_limits
 from .network import check_same_subnet, free_subnet, new_subnet
 from .node.board import BOARDS, DEFAULT_BOARD, DEFAULT_PROFILE, PROFILES
 from .nodes import container, label, let_in, record_host_keys, start_node, start_vault, update_hosts, wait_until_booted
@@ -33,7 +33,6 @@ from .vendor.rpm import build_rpm_repository
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _MAX_NODES = 64
-_INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
 
 Log = Callable[[str], None]
 
@@ -204,7 +203,7 @@ def bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], log: Log) -
             command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"gaudi3-simulator {name}"]
             subprocess.run([*command, "-f", cluster.key], check=True)
         ensure_network(podman, cluster)
-        _raise_inotify(sum(len(other.all_nodes()) for other in clusters()))
+        raise_limits(sum(len(other.all_nodes()) for other in clusters()))
         running = set(podman.names(label(name), running=True))
         if container(cluster, "vault") not in running:
             start_vault(podman, cluster, image)
@@ -239,16 +238,6 @@ def _replaced(known: Cluster, wanted: Cluster) -> list[str]:
     return [node.name for node in known.all_nodes() if there.get(node.name) != node]
 
 
-def _raise_inotify(nodes: int) -> None:
-    """A booted systemd takes about six inotify instances of the host's per-user limit; ``clean`` puts it back."""
-    before = _INOTIFY.read_text()
-    if int(before) < 128 + 8 * nodes:
-        kept = home() / "inotify-before"
-        if not kept.exists():
-            write_atomically(kept, before)
-        _INOTIFY.write_text(str(128 + 8 * nodes))
-
-
 def down(name: str) -> bool:
     """Remove cluster ``name`` and all that it holds; whether there was one."""
     cluster = load_cluster(name)
@@ -275,9 +264,7 @@ def clean() -> None:
         return
     if not missing_packages():
         Podman().run("system", "reset", "--force", check=False)
-    kept = home() / "inotify-before"
-    if kept.exists():
-        _INOTIFY.write_text(kept.read_text())
+    restore_limits()
     shutil.rmtree(home())
 
 
