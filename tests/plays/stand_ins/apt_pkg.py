@@ -36,5 +36,8 @@ class Policy:
 
     read_pindir = read_pinfile
 
+    def create_pin(self, *_pin) -> None:
+        pass
+
     def get_candidate_ver(self, package):
         return package.candidate
