@@ -252,7 +252,7 @@ def test_a_dead_head_that_is_left_out_is_named_alone(cluster: Cluster) -> None:
 def test_a_run_that_begins_behind_the_count_of_the_cards_starts_nothing(cluster: Cluster) -> None:
     """The job would be another one, which does not use them."""
     cluster.gaudi(1, cards=8, trainer=True)
-    tags = ("--tags", "trainer_job", "--start-at-task", "Ask the head node how far the job is")
+    tags = ("--tags", "trainer_job", "--start-at-task", "Run the job, or those of the list")
     given: dict[str, Any] = {"trainer_processes_per_node": 8, "trainer_user": "nobody"}
     for facts, said in ((False, "The facts of gaudi-1 were not gathered"), (True, "The cards of gaudi-1 were not")):
         run = cluster.role("trainer", *tags, facts=facts, **given)
