@@ -317,6 +317,36 @@ def test_each_cluster_has_its_own_job(cluster: Cluster) -> None:
     assert starts(cluster) == {"a-1": 0, "a-2": 0, "b-1": 1, "b-2": 1}
 
 
+def test_each_cluster_gets_the_cards_that_the_preflight_chose_for_it(cluster: Cluster) -> None:
+    """Nodes whose answers are known are not asked again, so that what was chosen for all of them counts."""
+    facts = {"distribution": "Ubuntu", "distribution_version": "22.04", "distribution_major_version": "22"}
+    facts |= {"os_family": "Debian", "kernel": "5.15.0", "effective_user_id": 0}
+    offer = {"cards": 8, "modules": [*range(8)], "held": [], "uid": 900, "shares": None}
+    processes = {"a-1": 2, "b-1": 8}
+    for name, number in processes.items():
+        job = {"nodes": [name], "head": name, "user": "nobody", "jobs_dir": JOBS, "partial": False}
+        plan = {
+            "ansible_facts": {f"ansible_{key}": value for key, value in facts.items()},
+            "cards": {"card_count": 8, "generation": "gaudi3", "iommu_problem": None, "cards": []},
+            "found": {"node": {"offer": {**offer, "processes": number}}}, "job": job, "problem": "", "name": None,
+        }  # fmt: skip
+        own = {"trainer_cards": 8, "trainer_nodes": [name], "trainer_head": name, "trainer_job_name": "demo"}
+        cluster.add(name, "gaudi", cards=0, variables={**own, "trainer_processes_per_node": number, "known": plan})
+    role = {"name": "gaudi3.scale.trainer", "tasks_from": "wheel", "rolespec_validate": False}
+    tasks = [
+        {"set_fact": {"_gaudi_plan": "{{ known }}"}},
+        {"gaudi3.scale.gaudi_site_plan": {"plans": "_gaudi_plan"}, "run_once": True, "register": "_gaudi_site"},
+        # For the variables of the role alone.
+        {"import_role": role, "when": False},
+        {"name": "Tell", "debug": {"msg": "{{ lookup('gaudi3.scale.plan', 'trainer_options').modules | length }}"}},
+    ]
+    path = cluster.folder / "cards.yml"
+    path.write_text(json.dumps([{"hosts": "gaudi", "gather_facts": False, "tasks": tasks}]))
+    run = cluster.play(str(path))
+    assert run.returncode == 0, run.messages()
+    assert {name: int(run.result(name, "Tell")["msg"]) for name in processes} == processes
+
+
 def test_a_job_on_some_of_the_nodes(cluster: Cluster) -> None:
     nodes(cluster, 3)
     run = train(cluster, "--check", trainer_nodes=["gaudi-2", "gaudi-3"], trainer_head="gaudi-2")

@@ -137,6 +137,29 @@ def test_a_job_that_lacks_what_this_run_leaves_out(cluster: Cluster) -> None:
     assert {name: host.files() for name, host in cluster.hosts.items()} == before
 
 
+def test_a_run_without_training_is_not_refused_for_its_job(cluster: Cluster) -> None:
+    cluster.gaudi(1, cards=1)
+    cluster.all |= {"trainer_job_name": "demo", "trainer_dataset": "/data/none"}
+    run = preflight(cluster)
+    assert run.returncode == 0, run.messages()
+    run = cluster.play("site.yml", "--check", "--tags", "preflight", "--skip-tags", "pytorch")
+    assert run.returncode != 0 and run.changed() == set()
+    assert run.messages() == [
+        "The dataset /data/none does not exist on gaudi-1: copy it to every node, or set trainer_dataset to a file or "
+        "folder that is there."
+    ]
+
+
+def test_settings_of_a_later_phase_are_refused_at_the_start(cluster: Cluster) -> None:
+    cluster.gaudi(1, cards=1)
+    cluster.all |= {"hpu_exporter_interval": 1}
+    run = preflight(cluster, "--tags", "monitoring")
+    assert run.returncode != 0 and run.changed() == set()
+    assert plays(run)[-1] == "Look at the hosts"
+    (said,) = run.messages()
+    assert said.startswith("hpu_exporter_interval is 1 and hpu_exporter_details_interval is "), said
+
+
 def test_one_node_whose_facts_fail_stops_all(cluster: Cluster) -> None:
     cluster.gaudi(2, cards=1)
     cluster.variables["gaudi-2"]["ansible_python_interpreter"] = "/nonexistent"
@@ -245,7 +268,7 @@ def test_a_template_that_fails_is_the_variables_fault_and_not_the_nodes(cluster:
     cluster.gaudi(2, cards=1)
     cluster.all["trainer_user"] = "{{ nowhere }}"
     cluster.variables["gaudi-2"] |= {"trainer_user": "me", "synapseai_release": "{{ ['1.23.0-695'] }}"}
-    run = preflight(cluster)
+    run = preflight(cluster, "--tags", "train")
     assert run.returncode != 0 and run.changed() == set() and plays(run)[-1] == "Look at the hosts"
     said = {host: run.result(host, "Refuse what cannot work")["msg"] for host in ("gaudi-1", "gaudi-2")}
     assert said["gaudi-1"].startswith("trainer_user") and said["gaudi-1"].endswith(
