@@ -93,7 +93,7 @@ def test_every_phase_is_predicted(predicted: PlaybookRun) -> None:
         changes[host].add(name.split(" : ")[0].removeprefix("gaudi3.scale."))
     assert changes == {
         "gaudi-1": {"synapseai", "tuning", "fabric", "firewall", "pytorch", "hpu_exporter", "trainer", "node_exporter"},
-        "mon": {"firewall", "prometheus", "alertmanager", "watch", "node_exporter", "monitoring_service"},
+        "mon": {"firewall", "prometheus", "alertmanager", "watch", "node_exporter"},
     }
 
 

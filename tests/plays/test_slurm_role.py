@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 
@@ -100,7 +101,10 @@ def test_what_was_written_is_removed(cluster: Cluster) -> None:
 
 def test_its_variables_are_checked_behind_the_preflight_of_another_playbook(cluster: Cluster) -> None:
     node(cluster)
-    with_site = (str(CHECKOUT / "playbooks/slurm.yml"), "--skip-tags", "monitoring,train,pytorch")
-    run = cluster.play("preflight.yml", *with_site, slurm_enforce=["everything"])
+    both = cluster.folder / "both.yml"
+    names = ("preflight", "slurm")
+    both.write_text(json.dumps([{"import_playbook": str(CHECKOUT / f"playbooks/{name}.yml")} for name in names]))
+    skipped = ("--skip-tags", "monitoring,train,pytorch")
+    run = cluster.play(str(both), *skipped, slurm_enforce=["everything"])
     assert run.returncode != 0 and run.changed() == set()
     assert "slurm_enforce" in run.messages()[-1] and "everything" in run.messages()[-1], run.messages()
