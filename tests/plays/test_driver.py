@@ -96,9 +96,10 @@ def test_one_node_at_a_time_the_first_failure_ends_the_run(cluster: Cluster) -> 
     cluster.gaudi(3, cards=1)
     cluster.variables["gaudi-1"]["synapseai_release"] = "9.9.9-1"
     role = "gaudi3.scale.synapseai : "  # the variables of all nodes are checked before it
-    for inventory in (False, True):
-        cluster.all |= {"gaudi_serial": 1} if inventory else {}
-        run = cluster.play("drivers.yml", "--check", **({} if inventory else {"gaudi_serial": 1}))
+    # Of the command line, and of the inventory.
+    for given, own in (["-e", "gaudi_serial=1"], {}), ([], {"gaudi_serial": 1}):
+        cluster.all |= own
+        run = cluster.play("drivers.yml", "--check", *given)
         assert run.returncode != 0
         assert {host for host, name, _result in run.results() if name.startswith(role)} == {"gaudi-1"}
     del cluster.all["gaudi_serial"]

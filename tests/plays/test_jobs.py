@@ -319,13 +319,17 @@ def test_each_cluster_has_its_own_job(cluster: Cluster) -> None:
 
 def test_each_cluster_gets_the_cards_that_the_preflight_chose_for_it(cluster: Cluster) -> None:
     """Nodes whose answers are known are not asked again, so that what was chosen for all of them counts."""
-    facts = {"distribution": "Ubuntu", "distribution_version": "22.04", "distribution_major_version": "22"}
+    facts: dict[str, Any] = {
+        "distribution": "Ubuntu",
+        "distribution_version": "22.04",
+        "distribution_major_version": "22",
+    }
     facts |= {"os_family": "Debian", "kernel": "5.15.0", "effective_user_id": 0}
     offer = {"cards": 8, "modules": [*range(8)], "held": [], "uid": 900, "shares": None}
     processes = {"a-1": 2, "b-1": 8}
     for name, number in processes.items():
         job = {"nodes": [name], "head": name, "user": "nobody", "jobs_dir": JOBS, "partial": False}
-        plan = {
+        plan: dict[str, Any] = {
             "ansible_facts": {f"ansible_{key}": value for key, value in facts.items()},
             "cards": {"card_count": 8, "generation": "gaudi3", "iommu_problem": None, "cards": []},
             "found": {"node": {"offer": {**offer, "processes": number}}}, "job": job, "problem": "", "name": None,
