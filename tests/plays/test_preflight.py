@@ -160,6 +160,18 @@ def test_settings_of_a_later_phase_are_refused_at_the_start(cluster: Cluster) ->
     assert said.startswith("hpu_exporter_interval is 1 and hpu_exporter_details_interval is "), said
 
 
+def test_a_package_that_is_too_old_for_a_setting_is_refused_before_it_comes(cluster: Cluster) -> None:
+    cluster.gaudi(1, cards=1)
+    cluster.add("mon", "monitoring", cards=0, system="debian-11")
+    cluster.all |= {"node_exporter_ethtool_interfaces": "^ens"}
+    run = preflight(cluster, "--tags", "monitoring")
+    assert run.returncode != 0 and run.changed() == set()
+    assert run.messages() == [
+        'node_exporter_ethtool_interfaces is "^ens", and node_exporter 1.1 has no such filter: leave it empty, or '
+        "install 1.3 or newer."
+    ]
+
+
 def test_one_node_whose_facts_fail_stops_all(cluster: Cluster) -> None:
     cluster.gaudi(2, cards=1)
     cluster.variables["gaudi-2"]["ansible_python_interpreter"] = "/nonexistent"
