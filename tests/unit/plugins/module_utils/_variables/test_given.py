@@ -156,7 +156,8 @@ def test_helpers_of_an_inventory_that_its_own_templates_use_are_found() -> None:
 #: Words of playbooks that begin as a variable does and are none: tags, groups, parameters of the phases, metrics.
 NO_VARIABLES = {
     "gaudi_backup_controller_finished_timestamp_seconds",
-    "gaudi_head", "phase_hosts", "phase_roles", "pytorch_index_plain_http", "slurm_controller",
+    "gaudi_head", "phase_hosts", "phase_roles", "pytorch_index_plain_http",
+    "pytorch_install", "pytorch_preflight", "slurm_controller",
     "slurm_database_password", "slurm_munge_password", "trainer_index_plain_http", "trainer_index_url",
     "trainer_job", "trainer_preflight",
 }  # fmt: skip
