@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .home import home, write_atomically
 
-#: By the name under which the limit of before is kept: its file, and what so many nodes need.
+#: By the name under which the limit of before is kept: its file, and what a number of nodes needs.
 LIMITS: dict[str, tuple[Path, Callable[[int], int]]] = {
     # A booted systemd takes about six instances of the limit of a user.
     "inotify": (Path("/proc/sys/fs/inotify/max_user_instances"), lambda nodes: 128 + 8 * nodes),
@@ -22,7 +22,7 @@ def _kept(name: str) -> Path:
 
 
 def raise_limits(nodes: int) -> None:
-    """Let so many nodes run on this machine."""
+    """Let this many nodes run on this machine."""
     for name, (file, needed) in LIMITS.items():
         before = file.read_text()
         if int(before) < needed(nodes):
