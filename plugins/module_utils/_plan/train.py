@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from .._host.address import cluster_address
 from .._jobs import problems
 from .._jobs.answers import Offer
 from .._jobs.card_choice import job_modules
@@ -101,8 +102,8 @@ def _own_address(values: Values) -> str:
     """Where the others meet this node; empty where it is not the head."""
     if values("inventory_hostname") != values("trainer_head"):
         return ""
-    given = (values(name) for name in ("gaudi_cluster_address", "ansible_host", "trainer_head"))
-    return str(next(address for address in given if address is not None))
+    given = {name: values(name) for name in ("gaudi_cluster_address", "ansible_host")}
+    return str(cluster_address(str(values("trainer_head")), given))
 
 
 def asked_of_node(values: Values, run: Run) -> problems.Asked:
