@@ -38,8 +38,8 @@ options:
     default: true
   ask_version:
     description:
-      - Asks for the version of the first package, and does nothing more where one is installed. Whether it is the right
-        one is left to the package manager where its name has a version.
+      - Asks for the version of the first package, and does nothing more where it is installed, in the version that its
+        name has behind it if there is one.
     type: bool
     default: false
 attributes:

@@ -69,7 +69,7 @@ class Wanted:
 
     def met_by(self, version: str) -> bool:
         """Whether this version of the first package, installed, is the one that is wanted."""
-        _name, wanted, more = _split(self.names[0])
+        _name, wanted, more = split_name(self.names[0])
         return bool(version) and not more and fnmatch.fnmatchcase(version, wanted or "*")
 
     def lists(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class Wanted:
 
     def unknown(self, said: str) -> bool:
         """Whether apt knows one of them not at all."""
-        names = "|".join(re.escape(_split(name)[0]) for name in self.names)
+        names = "|".join(re.escape(split_name(name)[0]) for name in self.names)
         return bool(re.search(_UNKNOWN.format(names=names), said))
 
     def unbound(self, said: str) -> bool:
@@ -87,7 +87,7 @@ class Wanted:
 
     def installed(self) -> list[str]:
         """The command that lists which of them are there."""
-        return [*_INSTALLED, *(_split(name)[0] for name in self.names)]
+        return [*_INSTALLED, *(split_name(name)[0] for name in self.names)]
 
     def missing(self, listed: object) -> bool:
         """Whether one of them is not there as it is wanted, from what that command printed."""
@@ -95,16 +95,16 @@ class Wanted:
         there = {words[0]: words[1] for words in lines if len(words) == 3 and words[2] == "installed"}
         return not all(
             name in there and not more and fnmatch.fnmatchcase(there[name], version or "*")
-            for name, version, more in map(_split, self.names)
+            for name, version, more in map(split_name, self.names)
         )
 
     @property
     def first(self) -> str:
         """Name of the first, without a version."""
-        return _split(self.names[0])[0]
+        return split_name(self.names[0])[0]
 
 
-def _split(name: str) -> tuple[str, str, str]:
+def split_name(name: str) -> tuple[str, str, str]:
     """Name, version and what else is said of it."""
     found = _NAME.match(name)
     return (found["name"], found["version"] or "", found["more"]) if found else (name, "", "")
@@ -127,7 +127,7 @@ def _seconds(file: Mapping[str, Any], name: str) -> float:
 def query(family: str, name: str) -> Optional[list[str]]:
     """The command that tells a package's version; none where the family has none that is known."""
     command = _QUERY.get(family)
-    return [*command, _split(name)[0]] if command else None
+    return [*command, split_name(name)[0]] if command else None
 
 
 def version_of(answer: object) -> str:

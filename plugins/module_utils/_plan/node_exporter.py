@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .._host.address import authority
+from .._host.packages import split_name
 from .._kinds import exact
 from .._refusal import Refusal
 from .given import fact, listed, part
@@ -42,8 +43,7 @@ def _upstream(said: object) -> str:
 
 def _wanted(values: Values) -> str:
     """Version that the package's name has behind it; empty where it has none."""
-    found = re.match(r"[^=<>]+==?\s*(?:[0-9]+:)?([0-9]+(?:[.][0-9]+)+)", str(values("node_exporter_package") or ""))
-    return found[1] if found else ""
+    return _upstream(split_name(str(values("node_exporter_package") or ""))[1])
 
 
 def _numbers(version: str) -> Sequence[int]:
