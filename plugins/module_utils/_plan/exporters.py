@@ -176,12 +176,12 @@ def setting_problems(values: Values) -> list[str]:
     return found
 
 
-def demand(values: Values, run: Run, trains: bool) -> None:
+def demand(values: Values, trains: bool) -> None:
     """Refuse settings that the roles would refuse behind the other phases. A program may come with one of these."""
-    if run.has("monitoring", "preflight"):
-        arguments_line(node_exporter.arguments(values))
-        for sentence in setting_problems(values) if trains else ():
-            raise Refusal(sentence)
+    arguments_line(node_exporter.arguments(values))
+    found = setting_problems(values) if trains else []
+    if found:
+        raise Refusal(found[0])
 
 
 def problems(values: Values) -> list[str]:

@@ -116,8 +116,8 @@ class Host:
         faults = self._access.faults((*self.run.roles(self.trains), *(self._watch.roles() if self._watch else ())))
         if faults:
             raise Refusal("\n".join(["These variables cannot be used:", *faults]))
-        exporters.demand(self._value, self.run, self.trains)
         if self.run.has("monitoring", "preflight"):
+            exporters.demand(self._value, self.trains)
             self._ask([node_exporter.VERSION])
             if said := node_exporter.version_problem(self._value, self.found):
                 raise Refusal(said)
